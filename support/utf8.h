@@ -7,7 +7,7 @@
 
 namespace isamap {
 
-/// Bytes of the character that begins at `i`, 1 to 4; 0: none begins there. Overlong forms are not checked.
+/// Bytes of the character that begins at `i`, 1 to 4; 0: none begins there.
 std::size_t utf8_length(const std::string& text, std::size_t i);
 
 bool is_utf8(const std::string& text);

@@ -18,8 +18,10 @@ constexpr double kMostEdgeCode = 2000;
 
 /// A sum of products that skips terms takes the inputs for finite.
 void assume_finite(Program& program, const Computation& statement) {
-  if (statement.reduction == Reduction::add && !std::holds_alternative<Read>(statement.body.op))
-    program.assumptions.push_back(finite_products());
+  const Assumption finite = finite_products();
+  const auto is_stated = [&](const Assumption& one) { return one.kind == finite.kind && one.text == finite.text; };
+  if (assumes_finite(statement) && std::none_of(program.assumptions.begin(), program.assumptions.end(), is_stated))
+    program.assumptions.push_back(finite);
 }
 
 /// The grid of one edge by a schedule that is searched for it; nothing: none lowers.
@@ -78,7 +80,7 @@ void skip_terms(Grid& grid, const SymbolicKernel& kernel, const HardwareModel& m
         return copy.low[d] == 0 && copy.extents[d] == kernel.shapes[whole][d];
       });
       if (found.empty()) continue;
-      block.skipped = std::move(found);
+      block.skipped.merge(found);
       assume_finite(block.program, grid.shape.kernel.statements[0]);
     }
   }

@@ -56,7 +56,10 @@ class BlockPrices {
       counts[axis] += round;
       const auto three = cost(schedule, counts, adds, before);
       if (!two || !three) return two ? three.diagnostics() : two.diagnostics();
-      two->cycles = std::max(two->cycles / 2, 2 * two->cycles - three->cycles);
+      const auto less_one = [](double of_two, double of_three) { return std::max(of_two / 2, 2 * of_two - of_three); };
+      two->cycles = less_one(two->cycles, three->cycles);
+      two->energy_pJ = less_one(two->energy_pJ, three->energy_pJ);
+      two->bytes = less_one(two->bytes, three->bytes);
       return two;
     }
     return cost_of_rounds(schedule, counts, adds, before);

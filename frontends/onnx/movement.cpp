@@ -383,7 +383,10 @@ void make_pad(Maker& m) {
     const auto& known = is_input ? m.in(2).values : nullptr;
     if (is_input && (!known || (known->count() > 0 && !is_in_text(m.dtype(2), known->get(0)))))
       return pad_with_value(m, pads, access("X2", Names(m.shape(2).size(), "0")));
-    const double value = is_input ? m.reals(2, "the value of padding").at(0) : m.opset < 11 ? m.real("value", 0) : 0;
+    const std::vector<double> stated = is_input ? m.reals(2, "the value of padding") : std::vector<double>{};
+    if (is_input && stated.size() != 1)
+      throw contradiction(fmt::format("the value of padding has {} elements, not one", stated.size()), "");
+    const double value = is_input ? stated[0] : m.opset < 11 ? m.real("value", 0) : 0;
     if (std::isnan(value)) return pad_with_value(m, pads, m.scalar("V", m.dtype(0), {value, 0}));
     return pad_constant(m, pads, value);
   }

@@ -49,7 +49,8 @@ struct Recurrent {
   DType type = DType::f32;
 };
 
-/// What an activation computes of {0} with its numbers {1} and {2}, and what these are where the node does not say.
+/// What an activation computes of {0} with its numbers {1} and {2}, as a factor of products, and what these are where
+/// the node does not say.
 struct ActivationFormula {
   const char* text;
   std::optional<double> alpha = std::nullopt, beta = std::nullopt;
@@ -57,15 +58,15 @@ struct ActivationFormula {
 
 const std::map<std::string, ActivationFormula>& activation_formulas() {
   static const std::map<std::string, ActivationFormula> all = {
-      {"Affine", {"{1} * ({0}) + {2}", 1, 0}},
+      {"Affine", {"({1} * ({0}) + {2})", 1, 0}},
       {"Elu", {"select(({0}) >= 0, {0}, {1} * (exp({0}) - 1))", 1}},
       {"HardSigmoid", {"max(0, min(1, {1} * ({0}) + {2}))", 0.2, 0.5}},
       {"LeakyRelu", {"select(({0}) > 0, {0}, {1} * ({0}))", 0.01}},
       {"Relu", {"max({0}, 0)"}},
       {"ScaledTanh", {"{1} * tanh({2} * ({0}))", 1, 1}},
       {"Sigmoid", {"sigmoid({0})"}},
-      {"Softplus", {"log(1 + exp({0}))"}},
-      {"Softsign", {"({0}) / (1 + abs({0}))"}},
+      {"Softplus", {"(max({0}, 0) + log(1 + exp(0 - abs({0}))))"}},
+      {"Softsign", {"(({0}) / (1 + abs({0})))"}},
       {"Tanh", {"tanh({0})"}},
       {"ThresholdedRelu", {"select(({0}) >= {1}, {0}, 0)", 1}},
   };

@@ -38,9 +38,7 @@ Result<BoundsConditions> bounds_conditions(const NestParts& parts, int access, c
   if (!may_skip(parts.kernel_, parts.statement_, access_of(parts.statement_, access).tensor))
     return error(fmt::format("outside {} skip: out-of-bounds values of {} change the result", tensor.name, tensor.name),
                  "leave it out: the tile is padded then");
-  const ScalarExpr& body = parts.statement_.body;
-  if (parts.statement_.reduction == Reduction::add && is_float(body.type) && !std::holds_alternative<Read>(body.op))
-    parts.lowering_.assume(finite_products().kind, finite_products().text);
+  if (assumes_finite(parts.statement_)) parts.lowering_.assume(finite_products().kind, finite_products().text);
   const Access& read = access_of(parts.statement_, access);
   const Ranges ranges = ranges_of(parts, tiles);
   BoundsConditions result;

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <set>
 
 #include "hwdesc/model/program_language.h"
 #include "ir/begun_sums.h"
@@ -47,6 +49,8 @@ bool StageLowering::starts_at_first_visit() const {
   if (!is_command_stream(lowering_.model) || input_.starts_from_memory || input_.fused_tile ||
       statement_.reduction == Reduction::assign || !written_whole())
     return false;
+  for (const Access& read : statement_.reads)  // of what lies outside, calls are skipped: the first visit may be, too
+    if (skips(*input_.nest, kernel_.tensors[read.tensor.index()])) return false;
   int stages = 0;
   for (const Line& line : input_.nest->lines) {
     if (const auto* f = std::get_if<For>(&line.is); f != nullptr && !f->combine.empty()) return false;
@@ -241,6 +245,17 @@ std::optional<PackingMove> StageLowering::packing_move_for(const TileLayout& inn
   return packing_move(copy, lowering_.model);
 }
 
+/// Calls below a `tail pad` loop take whole tiles, also of an instruction that could take fewer points.
+bool StageLowering::is_reduced_past_end(const Coordinate& c) const {
+  const std::set<std::string> names = c.form.names();
+  return std::any_of(input_.nest->lines.begin(), input_.nest->lines.end(), [&](const Line& line) {
+    const auto* f = std::get_if<For>(&line.is);
+    return f != nullptr && f->tail == Tail::pad &&
+           std::any_of(f->loops.begin(), f->loops.end(),
+                       [&](const TiledLoop& loop) { return names.contains(loop.dim) && is_reduction(loop.dim); });
+  });
+}
+
 Result<Copy> StageLowering::copy_of(const TileLayout& inner, const TileLayout& outer, const Stage& s, bool into_inner,
                                     const Tiles& tiles) const {
   Copy copy;
@@ -263,7 +278,8 @@ Result<Copy> StageLowering::copy_of(const TileLayout& inner, const TileLayout& o
   if (const auto move = packing_move_for(inner, outer, s, into_inner, tiles))
     copy.packing_move = lowering_.model.instruction(move->move).name;
   copy.unroll = inner.slots >= 0;
-  for (const Coordinate& c : inner.coordinates) copy.zero.push_back(padding_must_be_zero(input_.pairing, c));
+  for (const Coordinate& c : inner.coordinates)
+    copy.zero.push_back(padding_must_be_zero(input_.pairing, c) || (into_inner && is_reduced_past_end(c)));
   const TensorId tensor = lowering_.buffer(inner.buffer).tensor;
   if (into_inner && outer.whole_tensor && !skips(*input_.nest, kernel_.tensors[tensor.index()]))
     copy.outside = outside_of(statement_, tensor, kernel_.tensors);
@@ -472,6 +488,31 @@ Diagnostics StageLowering::shared_element(const Stage& s, const TileLayout& tile
                 "loop by 1 above the stage over all but one of the dims that an index of it adds")};
 }
 
+/// Rows 0, 2, 4 of a tile of C[2*i + a] below a loop over a: moves of the tile would overwrite those between them.
+Diagnostics StageLowering::elements_between(const Stage& s, const TileLayout& tile, const Scope& scope) const {
+  if (!written_whole()) return {};  // then a tile is read before it is written
+  for (const Coordinate& c : tile.coordinates) {
+    if (c.pseudo()) continue;
+    std::vector<std::pair<std::int64_t, std::int64_t>> terms;  // coefficient, values of the dim
+    for (const std::string& name : c.form.names())
+      if (const std::int64_t values = scope.tiles.at(name).size; values > 1)
+        terms.emplace_back(std::abs(c.form.coefficient(name)), values);
+    std::sort(terms.begin(), terms.end());
+    std::int64_t adjacent = 1;  // values without one missing between them
+    for (const auto& [coefficient, values] : terms) {
+      if (coefficient > adjacent)
+        return {
+            error(fmt::format("its tile holds {} places of {}, of which {} and more between two lie outside of this "
+                              "step: they would be overwritten",
+                              c.extent, print(c.form), coefficient - adjacent),
+                  fmt::format("stage {} above the loops over all dims of {}, or lay it out by each of them", s.tensor,
+                              print(c.form)))};
+      adjacent += coefficient * (values - 1);
+    }
+  }
+  return {};
+}
+
 bool StageLowering::is_drained(const Stage& s, std::size_t at) const {
   const auto& lines = input_.nest->lines;
   return std::all_of(lines.begin() + static_cast<std::ptrdiff_t>(at), lines.end(), [&](const Line& line) {
@@ -486,6 +527,8 @@ Result<Nodes> StageLowering::stage_output(const Stage& s, std::size_t at, const 
     return at_stage(s, {error(fmt::format("role {} fills tiles of inputs; {} is the output", s.role, s.tensor),
                               "write `role` at stages of inputs in the scratchpad")});
   if (Diagnostics shared = shared_element(s, tile, scope); has_errors(shared)) return at_stage(s, std::move(shared));
+  if (Diagnostics between = elements_between(s, tile, scope); has_errors(between))
+    return at_stage(s, std::move(between));
   auto prefetch = prefetches_at(s, 0, tile, scope);
   if (!prefetch) return prefetch;
   const auto part = is_partial_sum(s, tile, scope);

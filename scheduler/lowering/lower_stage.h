@@ -85,6 +85,8 @@ class StageLowering : protected NestParts {
   // write one element, the tile's coordinates must be the output's indices (p + r), not the dims.
   Diagnostics shared_element(const Stage& s, const TileLayout& tile, const Scope& scope) const;
   Result<Nodes> stage_output(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope, Scope inner);
+  bool is_reduced_past_end(const Coordinate& c) const;
+  Diagnostics elements_between(const Stage& s, const TileLayout& tile, const Scope& scope) const;
   /// Fills the existing buffer of stage `line` with the tile at `scope`.
   Result<Nodes> refill(std::size_t line, const Scope& scope);
 

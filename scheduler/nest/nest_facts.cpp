@@ -152,6 +152,7 @@ class StageCheck {
     if (s.buffers < 1) problem(fmt::format("x{}: at least one buffer", s.buffers));
     if (const auto lacks = missing_buffers(s, model_.memory(*memory))) problem(lacks->message, lacks->hint);
     initial_value();
+    facts_.clears = clears();
     if (!s.from.empty() && s.tensor == nest_.kernel->tensors[nest_.statement.write.tensor.index()].name) begins();
     if (s.ahead_of_time) ahead_of_time();
   }
@@ -171,6 +172,19 @@ class StageCheck {
     if (facts_.accesses.empty())
       problem("no tensor '" + facts_.stage.tensor + "' in " + nest_.statement.name,
               yaml::did_you_mean(facts_.stage.tensor, known));
+  }
+
+  bool clears() const {
+    const Computation& sum = nest_.statement;
+    if (sum.reduction == Reduction::assign || facts_.stage.first == First::flag) return true;
+    const DType type = nest_.kernel->tensors[sum.write.tensor.index()].dtype;
+    const double begin = as_double(type, identity(sum.reduction, type));
+    const auto sets = [&](const Instruction& i) {
+      return i.operands[0].memory == facts_.memory && fill_value(i) == begin;
+    };
+    const std::vector<Instruction>& all = model_.instructions();
+    return std::any_of(all.begin(), all.end(), [&](const Instruction& i) { return !i.operands.empty() && sets(i); }) ||
+           (!model_.memory(facts_.memory).is_register() && model_.scalar_unit_for(facts_.memory));
   }
 
   void moves() {

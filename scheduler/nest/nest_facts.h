@@ -102,6 +102,7 @@ struct StageFacts {
   std::vector<AxisTerms> terms;    ///< of each digit's form
   bool of_dims = true;             ///< no digit is of a dim of the instruction ($j), or unsupported
   double copies = 1;               ///< of each element: digits of dims of the instruction repeat it
+  bool clears = true;              ///< of a tile of sums: something sets it to the value at which they begin
   Diagnostics problems;            ///< wherever the line stands, without its place
   /// Extents of dims for which the layout is known to hold every element. Filled on use.
   mutable std::set<std::vector<std::int64_t>> laid_out;

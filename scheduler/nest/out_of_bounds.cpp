@@ -31,6 +31,11 @@ Assumption finite_products() {
   return {Assumption::Kind::finite_inputs, "inputs are finite: products with out-of-bounds values are skipped"};
 }
 
+bool assumes_finite(const Computation& statement) {
+  return statement.reduction == Reduction::add && is_float(statement.body.type) &&
+         !std::holds_alternative<Read>(statement.body.op);
+}
+
 std::optional<Diagnostic> outside_problem(const Kernel& kernel, const Computation& statement,
                                           const std::string& tensor) {
   std::string inputs;

@@ -21,6 +21,8 @@ std::optional<Diagnostic> outside_problem(const Kernel& kernel, const Computatio
 
 /// What skipping assumes of sums of products.
 Assumption finite_products();
+/// Must inputs be finite where terms of this statement are left out: is it a sum of products of reals?
+bool assumes_finite(const Computation& statement);
 
 /// Does the nest skip out-of-bounds reads of this tensor?
 bool skips(const Nest& nest, const Tensor& tensor);

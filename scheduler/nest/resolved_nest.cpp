@@ -64,13 +64,14 @@ bool keeps_tile(const Nest& nest, const LoopLevel& w, bool one_step, const Acces
 
 /// The loops above a stage, without those that leave its tile as it is: it is moved above them (StagedTile). A stage
 /// that an unrolled loop or a fused statement refers to stays where it is written, and so does one whose calls may be
-/// skipped.
+/// skipped, or whose sums nothing clears.
 int loops_above(const Nest& nest, const ResolvedNest& view, const LoopsAbove& above, const StageFacts& known,
                 int access) {
   const Stage& s = known.stage;
   const int all = static_cast<int>(view.loops.size());
   const bool rotates = s.buffers > 1 && view.model->memory(known.memory).is_register();
-  if (!is_command_stream(*view.model) || !s.role.empty() || !s.from.empty() || !s.then.empty() || rotates ||
+  const bool reloads = access == 0 && !known.clears;  // at each visit: moved out, it would have to be cleared
+  if (!is_command_stream(*view.model) || !s.role.empty() || !s.from.empty() || !s.then.empty() || rotates || reloads ||
       skips(nest, view.kernel->tensors[access_of(view.statement, access).tensor.index()]))
     return all;
   const int parent = view.innermost[static_cast<std::size_t>(access)];

@@ -550,6 +550,19 @@ TEST_F(ModelTest, ActivationsOfARecurrence) {
   expect_near(pair({"Affine", "HardSigmoid"}, ""), {0.75, -0.5, 0.65, 0.4});
 }
 
+/// Affine is a sum of its own in the products of the gates: i = o = 2 x + 1, c = tanh(x) at the first step.
+TEST_F(ModelTest, ActivationsAreFactorsOfGates) {
+  TensorData w = make_data({.name = "", .shape = {1, 4, 1}, .dtype = DType::f32}), r = w, x = w;
+  x.shape = {1, 1, 1};
+  for (std::int64_t gate = 0; gate < 4; ++gate) w.set(gate, {1, 0}), r.set(gate, {0, 0});
+  x.set(0, {0.25, 0});
+  expect_near(run(one("LSTM", {{"x", {1, 1, 1}}, {"w", {1, 4, 1}}, {"r", {1, 4, 1}}},
+                      integer("hidden_size", 1) + words("activations", {"Affine", "Tanh", "Tanh"}) +
+                          floats("activation_alpha", {2}) + floats("activation_beta", {1})),
+                  {x, w, r}),
+              {1.5 * std::tanh(1.5 * std::tanh(0.25))});
+}
+
 TEST_F(ModelTest, ProductsOfARecurrenceAreLayers) {
   const auto model =
       import(one("RNN", {{"x", {3, 1, 2}}, {"w", {1, 2, 2}}, {"r", {1, 2, 2}}}, integer("hidden_size", 2)) +

@@ -85,5 +85,27 @@ TEST(HoistedStages, PartialSumsAreNotLoadedAtTheFirstVisit) {
       commands(dims, lines(accumulator));
 }
 
+/// The first visit to a tile reads outside of A and is skipped: nothing would clear the tile.
+TEST(HoistedStages, SumsWhoseFirstVisitIsSkippedStartInMemory) {
+  const Kernel padded = *parse_kernel_yaml(R"(kernel: padded
+tensors: {A: {shape: [32, 16], dtype: s8, outside: 0}, B: {shape: [3, 16, 16], dtype: s8}, C: {shape: [32, 16], dtype: s32}}
+compute:
+  - C[p,j] += A[p+r-1,k] * B[r,k,j]
+)",
+                                           "padded.yaml");
+  expect_right(padded, machine("npu16"),
+               {"for r by 1, p by 1", "stage A in spad", "stage B in spad", "stage C in acc",
+                "do s0 with mma(i=p, j=j, k=k) outside A skip"});
+}
+
+/// No instruction of this machine clears an accumulator: its tiles stay where they are loaded.
+TEST(HoistedStages, SumsThatNothingClearsAreNotMoved) {
+  const Kernel kernel = formula(hoisted_product, "i=70,j=16,k=17", hoisted_types);
+  expect_right(
+      kernel, machine("systolic16"),
+      {"for k by 16", "for j by 16", "stage B in spad", "stage C in acc", "for i by 32 unroll", "stage B in array",
+       "for i by 16", "stage A in spad x2", "do s0 with compute_accumulated(i=i, j=j, k=k)"});
+}
+
 }  // namespace
 }  // namespace isamap

@@ -303,5 +303,42 @@ TEST(Lower, ProvesWhatDoLinesState) {
   EXPECT_EQ(refusal(bytes, pairs), "lowered");
 }
 
+/// Rows of C[2*u+a] below a loop over a lie between rows of the other a, which a store of the tile would overwrite.
+TEST(Lower, TilesWithElementsOfOthersBetweenAreRefused) {
+  const Kernel kernel = formula("O[2*u+a,k] += I[u,c] * F[a,c,k]", "u=31,a=2,k=16,c=33");
+  const HardwareModel model = machine("x86_avx512");
+  const auto nest = [](bool above) {
+    std::vector<std::string> lines{
+        "for a by 1", "for k by 16",    "for u by 4",        "stage O in vec",
+        "for c by 1", "stage F in vec", "for u by 1 unroll", "do s0 with fma_f32_bcast(j=k)"};
+    lines.insert(lines.begin() + (above ? 0 : 3), "stage O in ram as [2*u + a, k]");
+    return lines;
+  };
+  expect_right(kernel, model, nest(true));
+  const auto refused = lower(schedule_of(nest(false)), kernel, model);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(
+      render(refused.diagnostics()).find("stage O in ram: its tile holds 7 places of a + 2*u, of which 1 and more"),
+      std::string::npos)
+      << render(refused.diagnostics());
+}
+
+/// Calls take whole tiles of a padded reduction, whatever extents the instruction could take.
+TEST(Lower, PaddingOfReductionsIsZeroForInstructionsOfAnyExtent) {
+  const Kernel kernel = formula("C[j,i] += A[i,k] * B[k,j]", "i=16,j=3,k=31", "A=s8,B=s8,C=s32");
+  const HardwareModel model = machine("systolic16");
+  std::vector<std::string> lines{"stage B in dram as [j/16, k/16, k%16, j%16]",
+                                 "stage C in dram as [j/16, i/16, i%16, j%16]",
+                                 "stage C in acc as [j/16, i/16, i%16, j%16] first flag",
+                                 "stage A in spad as [i/16, k/16, i%16, k%16]",
+                                 "stage B in spad as [j/16, k/16, k%16, j%16]",
+                                 "for k by 16 tail pad",
+                                 "stage B in array",
+                                 "do s0 with compute_preloaded(i=i, j=j, k=k)"};
+  EXPECT_FALSE(lower(schedule_of(lines), kernel, model)) << "mvin leaves what is beyond its extent";
+  lines[5] = "for k by 16";
+  expect_right(kernel, model, lines);
+}
+
 }  // namespace
 }  // namespace isamap

@@ -253,8 +253,8 @@ TEST(SymbolicBlocks, TermsOutsideAnImageAreSkipped) {
     options.strict_float = true;  // infinities outside would be NaN
     compiled = compile_symbolic(kernel, model, options);
     options.strict_float = false;
-    for (const Block& block : compiled.program ? compiled.program->grids[0].blocks : std::vector<Block>{})
-      EXPECT_TRUE(block.skipped.empty());
+    ASSERT_TRUE(compiled.program) << render(compiled.problems);
+    for (const Block& block : compiled.program->grids[0].blocks) EXPECT_TRUE(block.skipped.empty());
   }
 }
 

@@ -2,15 +2,13 @@
 #include "backends/cpp/text/machine_words.h"
 
 #include <cctype>
-#include <functional>
 
 namespace isamap {
 namespace {
 
 bool of_identifier(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// Calls `take` with each identifier of a text and the first character behind it that is no blank, or 0.
-void each_word(const std::string& text, const std::function<void(const std::string& word, char behind)>& take) {
+void add_words(const std::string& text, std::set<std::string>& words) {
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = at;
     while (end < text.size() && of_identifier(text[end])) ++end;
@@ -18,9 +16,7 @@ void each_word(const std::string& text, const std::function<void(const std::stri
       ++at;
       continue;
     }
-    const std::size_t next = text.find_first_not_of(" \t\n", end);
-    if (std::isdigit(static_cast<unsigned char>(text[at])) == 0)
-      take(text.substr(at, end - at), next == std::string::npos ? '\0' : text[next]);
+    if (std::isdigit(static_cast<unsigned char>(text[at])) == 0) words.insert(text.substr(at, end - at));
     at = end;
   }
 }
@@ -29,16 +25,12 @@ void each_word(const std::string& text, const std::function<void(const std::stri
 
 std::set<std::string> words_of_machine(const HardwareModel& model) {
   std::set<std::string> words;
-  const auto any = [&](const std::string& word, char) { words.insert(word); };
-  const auto called = [&](const std::string& word, char behind) {
-    if (behind == '(' || behind == '<') words.insert(word);
-  };
-  for (const auto& [dtype, type] : model.program.types) each_word(type, any);
+  for (const auto& [dtype, type] : model.program.types) add_words(type, words);
   for (const Memory& memory : model.memories())
-    for (const auto& [dtype, type] : memory.value) each_word(type, any);
+    for (const auto& [dtype, type] : memory.value) add_words(type, words);
   for (const Instruction& instruction : model.instructions())
     for (const auto& part : instruction.emit.parts)
-      if (const auto* text = std::get_if<std::string>(&part)) each_word(*text, called);
+      if (const auto* text = std::get_if<std::string>(&part)) add_words(*text, words);
   return words;
 }
 
