@@ -171,7 +171,8 @@ CommandOrder::Timing CommandOrder::timing_of(const CallSite& site, const std::in
   timing.interval =
       std::max(timing.interval, static_cast<std::int64_t>(transfer_cycles(shared, instruction, moved, model_)));
   timing.latency =
-      std::max(cycles(instruction.timing.latency), timing.interval + std::lround(link_latency(instruction, model_)));
+      std::lround(result_latency(static_cast<double>(timing.interval),
+                                 static_cast<double>(cycles(instruction.timing.latency)), instruction, model_));
   for (const SharedPortUse& use : held_ports(shared, instruction)) {
     const auto [number, first] = port_numbers_.try_emplace(shared_port_name(use.port, model_), port_free_.size());
     if (first) port_free_.emplace_back(1, 0);

@@ -314,7 +314,8 @@ void Machine::account(const Command& command, const Use& use, Turn* turn) {
   const auto transfer = static_cast<std::int64_t>(transfer_cycles(shared, instruction, moved, model_));
   const std::int64_t interval = std::max(cycles(instruction.timing.interval), transfer);
   const std::int64_t end =
-      start + std::max(cycles(instruction.timing.latency), interval + std::lround(link_latency(instruction, model_)));
+      start + std::lround(result_latency(static_cast<double>(interval),
+                                         static_cast<double>(cycles(instruction.timing.latency)), instruction, model_));
   for (std::size_t a = 0; a < use.accesses.size(); ++a)
     blocks(a, [&](Image& image, std::size_t b) {
       auto& when = a == 0 ? image.written[b] : image.read[b];

@@ -108,4 +108,8 @@ double link_latency(const Instruction& command, const HardwareModel& model) {
   return command.link.valid() && !command.timing.latency ? model.link(command.link).latency : 0;
 }
 
+double result_latency(double interval, double latency, const Instruction& command, const HardwareModel& model) {
+  return std::max(interval + link_latency(command, model), latency);
+}
+
 }  // namespace isamap

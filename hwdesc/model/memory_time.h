@@ -43,4 +43,8 @@ std::vector<SharedPortUse> held_ports(std::vector<SharedPortUse> uses, const Ins
 /// a latency of its own.
 double link_latency(const Instruction& command, const HardwareModel& model);
 
+/// Cycles from the start of a command, whose port is busy for `interval` and whose own latency is `latency`, until its
+/// result is there.
+double result_latency(double interval, double latency, const Instruction& command, const HardwareModel& model);
+
 }  // namespace isamap

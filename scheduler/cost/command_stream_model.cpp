@@ -334,7 +334,7 @@ class Stream {
     };
     call_ = command_interval(instruction, extents, *view.model) / ports_of(instruction, *view.model) *
             mean_share(view, static_cast<int>(view.loops.size()), interval);
-    latency_ = std::max(call_ + link_latency(instruction, *view.model), latency_of(instruction, extents, *view.model));
+    latency_ = result_latency(call_, latency_of(instruction, extents, *view.model), instruction, *view.model);
     calls_ = counts.steps(static_cast<int>(view.loops.size()));
     call_port_ = ports_.of(instruction);
     held_by_calls_ = held_by_calls(view, ports_, calls_);

@@ -293,7 +293,7 @@ class StreamSimulation {
     TimedCommand command;
     const auto shared = shared_port_uses(move, extents, type, model_);
     command.interval = std::max(interval_of(move, extents, model_), transfer_cycles(shared, move, moved, model_));
-    command.latency = std::max(command.interval + link_latency(move, model_), latency_of(move, extents, model_));
+    command.latency = result_latency(command.interval, latency_of(move, extents, model_), move, model_);
     take(shared, command);
     return command;
   }

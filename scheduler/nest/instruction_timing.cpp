@@ -49,7 +49,7 @@ double command_interval(const Instruction& i, const std::vector<std::int64_t>& e
 }
 
 double command_latency(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel& model) {
-  return std::max(command_interval(i, extents, model) + link_latency(i, model), latency_of(i, extents, model));
+  return result_latency(command_interval(i, extents, model), latency_of(i, extents, model), i, model);
 }
 
 double latency_of(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel&) {
