@@ -7,7 +7,7 @@
 #include <numeric>
 #include <optional>
 
-#include "scheduler/nest/tile_layout.h"
+#include "scheduler/nest/digit_room.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
@@ -474,20 +474,12 @@ bool takes_any_extent(const ResolvedNest& view, int dim) {
   return !range.fixed() && range.min <= 1 && range.multiple_of <= 1;
 }
 
-/// Points along a dim that the digits of a layout have room for, as buffers are laid out
-/// (scheduler/nest/staged_tile.h).
+/// Points along a dim that the digits of a layout have room for.
 std::int64_t room_along(const std::string& dim, std::int64_t extent, std::span<const SplitDigit> layout) {
-  std::int64_t block = 1, room = 1;
   boost::container::small_vector<const SplitDigit*, 4> own;
-  for (const SplitDigit& digit : layout) {
-    if (digit.form.as_dim() != dim) continue;
-    const bool interleaved = !own.empty() && own.back()->divide < digit.divide;  // [k%2, k/2%8]
-    if (digit.modulo > 0 && (digit.divide == 1 || interleaved)) block = std::max(block, digit.divide * digit.modulo);
-    own.push_back(&digit);
-  }
-  extent = round_up(extent, block);
-  for (const SplitDigit* digit : own) room *= digit_extent(*digit, extent);
-  return std::max(extent, room);
+  for (const SplitDigit& digit : layout)
+    if (digit.form.as_dim() == dim) own.push_back(&digit);
+  return room_of({own.data(), own.size()}, extent).room;
 }
 
 }  // namespace

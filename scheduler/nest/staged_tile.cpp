@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ir/start.h"
+#include "scheduler/nest/digit_room.h"
 #include "scheduler/nest/operand_compatibility.h"
 #include "support/arithmetic.h"
 
@@ -128,23 +129,16 @@ Result<NewTile> memory_tile(const Pairing& p, int access, const std::vector<Layo
                          : p.instruction && split.form.names().size() > 1 ? window_coordinate(p, split.form, tiles)
                                                                           : coordinate(split.form, 1, tiles);
     digits.push_back({add(tile.coordinates, c), split, digit.pad});
-    if (split.modulo && split.divide == 1) tile.coordinates[digits.back().coordinate].block = split.modulo;
   }
-  // Interleaved digits, [k%2, k/2%8]: the block is the range of all of them.
-  for (std::size_t i = 0; i < digits.size(); ++i)
-    for (std::size_t inner = i + 1; inner < digits.size(); ++inner)
-      if (digits[i].coordinate == digits[inner].coordinate && digits[i].split.divide < digits[inner].split.divide &&
-          digits[inner].split.modulo != 0) {
-        std::int64_t& block = tile.coordinates[digits[i].coordinate].block;
-        block = std::max(block, digits[inner].split.divide * digits[inner].split.modulo);
-      }
-  for (Coordinate& c : tile.coordinates) c.padded = round_up(std::max(c.extent, c.padded), c.block);
-  // The digits together may cover more than whole blocks: [k/32, k/2%16, k%2] a multiple of 32.
-  std::vector<std::int64_t> places(tile.coordinates.size(), 1);
-  for (const Digit& digit : digits)
-    places[digit.coordinate] *= digit_extent(digit.split, tile.coordinates[digit.coordinate].padded);
-  for (std::size_t i = 0; i < places.size(); ++i)
-    tile.coordinates[i].padded = std::max(tile.coordinates[i].padded, places[i]);
+  for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {
+    Coordinate& c = tile.coordinates[i];
+    std::vector<const SplitDigit*> own;
+    for (const Digit& digit : digits)
+      if (digit.coordinate == i) own.push_back(&digit.split);
+    const DigitRoom room = room_of(own, std::max(c.extent, c.padded));
+    if (room.block > 1) c.block = room.block;
+    c.padded = room.room;
+  }
   std::vector<std::int64_t> room;
   for (const Digit& digit : digits) {
     tile.axes.push_back(substitute(digit.split.digit, {{"#", coordinate_symbol(digit.coordinate)}}));

@@ -3,6 +3,7 @@
 
 #include "isamap/interpret.h"
 #include "scheduler/cost/event_simulation.h"
+#include "scheduler/nest/digit_room.h"
 #include "support/arithmetic.h"
 #include "tests/scheduler/nest_counter.h"
 #include "tests/scheduler/support.h"
@@ -101,6 +102,55 @@ TEST(Counting, SubscriptsThatShareDims) {
     compare_on(
         formula(text, std::string("i=6,j=5") + (std::string(text).find('k') < 40 ? ",k=4" : ""), "A=s16,B=s16,Z=s16"),
         4, false, 40);
+}
+
+DigitRoom room_of(const std::vector<AffineExpr>& layout, std::int64_t extent) {
+  std::vector<SplitDigit> digits;
+  std::vector<const SplitDigit*> all;
+  for (const AffineExpr& digit : layout) digits.push_back(*split_digit(digit));
+  for (const SplitDigit& digit : digits) all.push_back(&digit);
+  return isamap::room_of(all, extent);
+}
+
+/// Whole blocks: of 16, of 2 x 8 also where a digit lies between, and of 2; [k/32, k/2%16, k%2] has 2 x 16 x 2 places.
+TEST(Counting, RoomOfDigits) {
+  const AffineExpr k = AffineExpr::dim("k");
+  const auto has = [&](const std::vector<AffineExpr>& layout, std::int64_t extent, std::int64_t block,
+                       std::int64_t room) {
+    const DigitRoom found = room_of(layout, extent);
+    EXPECT_EQ(found.block, block);
+    EXPECT_EQ(found.room, room);
+  };
+  has({k}, 5, 1, 5);
+  has({floordiv(k, 16), mod(k, 16)}, 5, 16, 16);
+  has({floordiv(k, 16), mod(k, 16)}, 17, 16, 32);
+  has({mod(k, 2), mod(floordiv(k, 2), 8)}, 5, 16, 16);
+  has({mod(k, 2), floordiv(k, 16), mod(floordiv(k, 2), 8)}, 5, 16, 16);
+  has({floordiv(k, 32), mod(floordiv(k, 2), 16), mod(k, 2)}, 40, 2, 64);
+}
+
+/// What a tile is priced to take is what its buffer has.
+TEST(Counting, RoomOfATileIsThatOfItsBuffer) {
+  const HardwareModel model = machine("npu16");
+  const Kernel kernel = formula("Y[k] = X[k] + 1", "k=5", "X=s32,Y=s32");
+  const auto schedule = parse_schedule("schedule: s\nkernel: " + kernel.name + R"(
+target: npu16
+nest:
+  - stage X in dram as [k%2, k/16, k/2%8]
+  - for k by 1
+  - do s0 with scalar
+)",
+                                       "s.yaml", kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto view = resolve(schedule->nests.front(), kernel, make_id<StatementId>(0), model);
+  ASSERT_TRUE(view) << render(view.diagnostics());
+  EXPECT_EQ(TileCounts(*view).padded_tile(1, 0, view->stages.front().facts->digits), 16);
+  const auto program = lower(*schedule, kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  const auto copy = std::find_if(program->buffers.begin(), program->buffers.end(),
+                                 [](const Buffer& b) { return b.layout_text == "[k%2, k/16, k/2%8]"; });
+  ASSERT_NE(copy, program->buffers.end());
+  EXPECT_EQ(copy->extents, (std::vector<std::int64_t>{2, 1, 8}));
 }
 
 TEST(Counting, WindowsThatSlide) {
