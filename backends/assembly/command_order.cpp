@@ -165,8 +165,7 @@ CommandOrder::Timing CommandOrder::timing_of(const CallSite& site, const std::in
   timing.interval = cycles(instruction.timing.interval);
   const Ref& written = site.call->operands[0];
   const DType type = written.buffer.valid() ? program_.buffers[written.buffer.index()].dtype : DType::f32;
-  double moved = written.buffer.valid() ? bytes(type) : 0;
-  for (const std::int64_t extent : site.call->extents) moved *= static_cast<double>(extent);
+  const double moved = written.buffer.valid() ? carried_bytes(instruction, site.call->extents, type) : 0;
   const auto shared = shared_port_uses(instruction, site.call->extents, type, model_);
   timing.interval =
       std::max(timing.interval, static_cast<std::int64_t>(transfer_cycles(shared, instruction, moved, model_)));

@@ -74,8 +74,12 @@ std::vector<SharedPortUse> shared_port_uses(const Instruction& command, const st
 
 double carried_bytes(const Instruction& command, const std::vector<std::int64_t>& extents, DType type) {
   if (!command.link.valid()) return 0;
-  const auto own = command.semantics.size() == 1 ? operand_of(command, 0).dtype : std::nullopt;
-  auto carried = static_cast<double>(bytes(own && !is_bits(*own) ? *own : type));
+  if (command.semantics.size() == 1) {
+    const auto own = operand_of(command, 0).dtype;
+    return elements_of(command.statement(), access_of(command.statement(), 0), extents) *
+           bytes(own && !is_bits(*own) ? *own : type);
+  }
+  double carried = bytes(type);
   for (const std::int64_t extent : extents) carried *= static_cast<double>(extent);
   return carried;
 }

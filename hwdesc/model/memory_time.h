@@ -23,8 +23,8 @@ struct SharedPortUse {
 std::vector<SharedPortUse> shared_port_uses(const Instruction& command, const std::vector<std::int64_t>& extents,
                                             DType type, const HardwareModel& model);
 
-/// Bytes that a command with these extents carries over its link: of an element of its result at each point, of `type`
-/// where the description states none. 0: it has no link.
+/// Bytes that a command with these extents carries over its link: those of its result, of `type` where the description
+/// states none, once for all points of a sum. 0: it has no link.
 double carried_bytes(const Instruction& command, const std::vector<std::int64_t>& extents, DType type);
 
 /// Name of the memory, or of the `port` of links.

@@ -218,18 +218,19 @@ double bytes_over_link(const ResolvedNest& view, const TileCounts& counts) {
   if (!view.instruction || !view.instruction->link.valid()) return 0;
   const Instruction& instruction = *view.instruction;
   const std::vector<std::int64_t> one = padded(view, std::vector<std::int64_t>(instruction.ranges.size(), 1));
-  double calls = carried_bytes(instruction, one, view.kernel->tensors[view.statement.write.tensor.index()].dtype);
+  const DType type = view.kernel->tensors[view.statement.write.tensor.index()].dtype;
+  const double of_one = carried_bytes(instruction, one, type);
+  double carried = of_one;
   for (int d = 0; d < view.dim_count(); ++d) {
     const int m = view.instruction_dim[static_cast<std::size_t>(d)];
-    calls *= counts.sum_along(d, [&](std::int64_t extent) {
+    carried *= counts.sum_along(d, [&](std::int64_t extent) {
       if (m < 0) return 1.0;
       std::vector<std::int64_t> extents = one;
       extents[static_cast<std::size_t>(m)] = extent;
-      const double points = static_cast<double>(padded(view, extents)[static_cast<std::size_t>(m)]);
-      return points / static_cast<double>(one[static_cast<std::size_t>(m)]);
+      return carried_bytes(instruction, padded(view, extents), type) / of_one;
     });
   }
-  return calls;
+  return carried;
 }
 
 double instances_of(const ResolvedNest& view, const TileCounts& counts, MemoryId memory) {

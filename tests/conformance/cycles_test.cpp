@@ -420,6 +420,42 @@ TEST(StreamLinks, LimitComputationsThatGoOverThem) {
   }
 }
 
+/// Sums of rows over the slow link: 37 of 4 bytes for each of four calls along k (16 columns each), not 16 times as
+/// much: 592 bytes at half a byte a cycle.
+TEST(StreamLinks, CarryTheResultsOfSumsAndNotTheirTerms) {
+  std::string text = requantizer;
+  const auto begin = text.find("  - {name: requant"), end = text.find("  - {name: st,");
+  text.replace(begin, end - begin,
+               R"(  - {name: total, link: sdp, compute: "D[i] += S[i,k]", dims: {i: {max: 64}, k: 16}, inactive: keep,
+     start: {D: [zero, keep]},
+     operands: {D: {dtype: s32, layout: {i: 1}, align: 16B}, S: {dtype: s32, layout: {i: 16, k: 1}, align: 64B}},
+     emit: "sum {D}, {S}, {extent[i]}, {start[D]}", timing: {latency: 12cycles, port: sdp, interval: "extent[i] cycles"}}
+  - {name: st1, link: out, compute: "D[i] = S[i]", dims: {i: {max: 64}}, inactive: keep,
+     operands: {D: {dtype: s32, layout: {i: 1}}, S: {dtype: s32, layout: {i: 1}, align: 16B}},
+     emit: "st1 {D}, {S}, {extent[i]}", timing: {latency: 60cycles, port: dma, interval: "extent[i] cycles"}}
+)");
+  const HardwareModel model = loaded_from(text);
+  const auto kernel = kernel_from_formula("Y[i] += T[i,k]", "i=37,k=64", "T=s32,Y=s32");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  const auto schedule = parse_schedule("schedule: sums\nkernel: " + kernel->name + "\ntarget: requantizer\nnest:" + R"(
+  - stage Y in obuf as [i] first flag
+  - stage T in acc as [i/64, k/16, i%64, k%16]
+  - for k by 16
+  - do s0 with total(i=i, k=k)
+)",
+                                       "sums.yaml", *kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, *kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  EXPECT_GE(simulated(model, *kernel, *schedule, *program, 1.1), 1184);
+  for (const auto& [by, make] : models) {
+    const auto cost = make()->estimate({&*kernel, make_id<StatementId>(0), &model, schedule->nests.front()});
+    ASSERT_TRUE(cost) << render(cost.diagnostics());
+    EXPECT_EQ(cost->link_bytes.at("sdp"), 592) << by;
+    EXPECT_GE(cost->cycles, 1184) << by;
+  }
+}
+
 /// Two buffers of T and of Y: loads of the next rows pass the store that waits for the call. After the first load (60)
 /// twenty calls of 8 x 32 cycles follow one another, and the last store (60).
 TEST(StreamMoves, OfDoubleBuffersPassStoresThatWait) {
