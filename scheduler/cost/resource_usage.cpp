@@ -217,9 +217,9 @@ class FlowBuilder {
   /// Memory operands of calls: their loads.
   void in_place(const Transfer& t) {
     if (!t.to.valid() || t.from == t.to || t.access == 0 || t.from != model_.home()) return;
+    if (view_.instruction->link.valid()) return;  // its operands all lie where the link begins: bytes_over_link
     const DType type = dtype_of(view_, t.access);
     const double moved = counts_.moved(t.access, static_cast<int>(view_.loops.size()), {}, false) * bytes(type);
-    if (view_.instruction->link.valid()) return;  // it counts what its calls carry
     for (const LinkId id : links_between(model_, t.from, t.to)) {
       const Link& link = model_.link(id);
       if (link.bandwidth > 0) per_call(link_resource(link), moved * t.copies_at / link.bandwidth / t.instances);

@@ -164,13 +164,6 @@ class Counting {
     return parts;
   }
 
-  /// Is it the operand that the instruction itself takes over a link?
-  bool is_over_link(const Transfer& t) const {
-    if (!view_.instruction || !view_.instruction->link.valid()) return false;
-    const Link& link = view_.model->link(view_.instruction->link);
-    return link.from == t.from && link.to == t.to;
-  }
-
   void calls_over_link() {
     if (!view_.instruction || !view_.instruction->link.valid()) return;
     const LinkId link = view_.instruction->link;
@@ -183,7 +176,9 @@ class Counting {
     if (!t.to.valid() || t.from == t.to) return;
     // An operand that a call takes from memory reaches its registers over the links; from a register file or a
     // scratchpad the unit reads it through ports of its own.
-    if (t.stage < 0 && t.access != 0 && (t.from != view_.model->home() || is_over_link(t))) return;
+    // All operands of an instruction over a link lie where it begins (hwdesc refuses others): calls_over_link.
+    const bool over_link = view_.instruction && view_.instruction->link.valid();
+    if (t.stage < 0 && t.access != 0 && (t.from != view_.model->home() || over_link)) return;
     const double size = element_bytes(view_, t.access) * t.copies_at;
     const auto add = [&](MemoryId from, MemoryId to, double elements) {
       if (elements <= 0) return;
