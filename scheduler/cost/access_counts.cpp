@@ -285,20 +285,38 @@ double TileCounts::measure(const Group& group, std::span<const std::int64_t> ext
                                                             : elements;
 }
 
+namespace {
+
+/// What the digits of a buffer are of; empty: of what no call loops over, or not supported.
+std::vector<AffineExpr> forms_of(const ResolvedNest& view, const StagedTile& s) {
+  std::vector<AffineExpr> forms;
+  for (const SplitDigit& digit : s.facts->digits) forms.push_back(digit.form);
+  const auto is_looped = [&](int d) { return view.instruction_dim[static_cast<std::size_t>(d)] >= 0; };
+  const std::vector<FootprintGroup>& groups = view.facts->accesses[static_cast<std::size_t>(s.access)].groups;
+  if (!s.stage.layout.empty() || std::none_of(groups.begin(), groups.end(), [&](const FootprintGroup& group) {
+        return !group.plain && std::any_of(group.dims.begin(), group.dims.end(), is_looped);
+      }))
+    return forms;
+  for (const LayoutDigit& digit : *s.facts->layout_of(s.access))
+    if (auto split = split_digit(digit.index)) forms.push_back(std::move(split->form));
+  return forms;
+}
+
+}  // namespace
+
 /// Where the layouts of all buffers in memory are by p, a subscript `10*p` leaves no room for what the stride passes
-/// over, and moves fetch rows of p only. A layout by `10*p`, or none, holds all between.
+/// over, and moves fetch rows of p only. A layout by `10*p` holds all between.
 void TileCounts::hold_points_only(int access) {
   const std::vector<Group>& groups = facts(access).groups;
   if (std::none_of(groups.begin(), groups.end(), [](const Group& group) { return group.strided; })) return;
-  bool laid_out = false;
   std::vector<AffineExpr> forms;
   for (const StagedTile& s : view_.stages) {
     if (s.access != access || view_.model->memory(s.memory).is_register()) continue;
-    if (s.facts->digits.empty()) return;
-    laid_out = true;
-    for (const SplitDigit& digit : s.facts->digits) forms.push_back(digit.form);
+    const std::vector<AffineExpr> own = forms_of(view_, s);
+    if (own.empty()) return;
+    forms.insert(forms.end(), own.begin(), own.end());
   }
-  if (!laid_out) return;
+  if (forms.empty()) return;
   held_.resize(std::max(held_.size(), static_cast<std::size_t>(access) + 1));
   std::vector<Group>& held = held_[static_cast<std::size_t>(access)] = groups;
   for (Group& group : held) {

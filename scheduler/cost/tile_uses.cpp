@@ -16,10 +16,17 @@ namespace isamap {
 
 namespace {
 
+/// Layout of the buffer of a stage; nullptr: in registers, or of a tensor without dims.
+const std::vector<LayoutDigit>* own_layout(const ResolvedNest& view, int stage) {
+  const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
+  const auto* layout = s.facts->layout_of(s.access);
+  return layout && !layout->empty() ? layout : nullptr;
+}
+
 /// Layout of the tile of a stage: its own, or that of the tile around it.
 const std::vector<LayoutDigit>* layout_of(const ResolvedNest& view, int stage) {
   for (; stage >= 0; stage = view.stages[static_cast<std::size_t>(stage)].parent)
-    if (const auto& layout = view.stages[static_cast<std::size_t>(stage)].stage.layout; !layout.empty()) return &layout;
+    if (const auto* layout = own_layout(view, stage)) return layout;
   return nullptr;
 }
 
@@ -52,16 +59,21 @@ std::set<std::string> irregular_dims(const ResolvedNest& view, const Access& acc
 /// Is the form contiguous at the source or destination outside?
 bool contiguous_outside(const ResolvedNest& view, int stage, const AffineExpr& form) {
   const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
+  const std::set<std::string> names = form.names();
   if (const auto* layout = layout_of(view, s.parent)) {
     const auto split = split_digit(layout->back().index);
-    return split && split->divide == 1 && split->form == form;
+    return split && split->divide == 1 &&
+           (split->form == form || std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+              return split->form.coefficient(name) == 1;
+            }));
   }
   const Access& access = access_of(view.statement, s.access);
   if (access.index.empty()) return true;
   const AffineExpr& last = access.index.back();
-  const std::set<std::string> names = form.names();
-  return !last.is_linear() ||
-         std::all_of(names.begin(), names.end(), [&](const std::string& name) { return last.coefficient(name) == 1; });
+  const std::set<std::string> inside = last.names();
+  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    return last.is_linear() ? last.coefficient(name) == 1 : inside.contains(name);
+  });
 }
 
 /// The last dim of the move with more than one point.
@@ -99,10 +111,12 @@ bool transposes(const Instruction& move, MemoryId inside) {
 }
 
 /// Distance of neighbours along a form in the tile itself, in elements; replicas count with their whole extent. Of its
-/// blocks with `divide`: of the digit form / divide. Nothing: the tile has no layout of its own, or no such digit.
+/// blocks with `divide`: of the digit form / divide. Nothing: the tile is in registers, or has no such digit.
 std::optional<std::int64_t> distance_inside(const ResolvedNest& view, int stage, const AffineExpr& form,
                                             const Tiles& tiles, std::int64_t divide = 1) {
-  const std::vector<LayoutDigit>& layout = view.stages[static_cast<std::size_t>(stage)].stage.layout;
+  const auto* own = own_layout(view, stage);
+  if (!own) return std::nullopt;
+  const std::vector<LayoutDigit>& layout = *own;
   std::int64_t distance = 1;
   for (std::size_t i = layout.size(); i-- > 0;) {
     const auto split = split_digit(layout[i].index);

@@ -9,6 +9,7 @@
 #include "ir/text/access_name.h"
 #include "isamap/cost_model.h"
 #include "mapper/match/instruction_tree.h"
+#include "scheduler/nest/default_layout.h"
 #include "scheduler/nest/in_bounds_fraction.h"
 #include "scheduler/nest/out_of_bounds.h"
 #include "scheduler/nest/resolved_nest.h"
@@ -197,7 +198,7 @@ class StageCheck {
   }
 
   void layout() {
-    if (facts_.stage.layout.empty()) return;
+    if (facts_.stage.layout.empty()) return defaults();
     if (model_.memory(facts_.memory).is_register())
       problem("in registers the instruction determines the layout", "leave 'as' out");
     for (const LayoutDigit& digit : facts_.stage.layout) {
@@ -215,6 +216,13 @@ class StageCheck {
       facts_.terms.push_back(axis_terms(split->form, nest_.statement.domain));
       facts_.digits.push_back(std::move(*split));
     }
+  }
+
+  void defaults() {
+    if (model_.memory(facts_.memory).is_register()) return;
+    const Pairing pairing = pair(nest_.statement, nest_.instruction, nest_.mapping);
+    for (const int access : facts_.accesses)
+      facts_.defaults.push_back(default_layout(pairing, access, facts_.memory, model_));
   }
 
   void initial_value() {
@@ -353,6 +361,12 @@ std::shared_ptr<const StageFacts> StatementFacts::of_stage(const std::shared_ptr
 std::shared_ptr<StatementFacts> statement_facts(const Kernel& kernel, StatementId statement,
                                                 const HardwareModel& model) {
   return std::make_shared<StatementFacts>(kernel, statement, model);
+}
+
+const std::vector<LayoutDigit>* StageFacts::layout_of(int access) const {
+  if (!stage.layout.empty()) return &stage.layout;
+  const auto at = static_cast<std::size_t>(std::find(accesses.begin(), accesses.end(), access) - accesses.begin());
+  return at < defaults.size() ? &defaults[at] : nullptr;
 }
 
 std::optional<Diagnostic> missing_buffers(const Stage& stage, const Memory& memory) {

@@ -98,12 +98,16 @@ struct StageFacts {
   Stage stage;
   MemoryId memory;                 ///< invalid: unknown
   std::vector<int> accesses;       ///< of the statement, that the stage holds
-  std::vector<SplitDigit> digits;  ///< of its layout; empty: none, or unsupported ones
+  std::vector<SplitDigit> digits;  ///< of its layout as stated; empty: none, or unsupported ones
   std::vector<AxisTerms> terms;    ///< of each digit's form
   bool of_dims = true;             ///< no digit is of a dim of the instruction ($j), or unsupported
   double copies = 1;               ///< of each element: digits of dims of the instruction repeat it
   bool clears = true;              ///< of a tile of sums: something sets it to the value at which they begin
   Diagnostics problems;            ///< wherever the line stands, without its place
+  /// Layouts of the buffers of `accesses` where the line states none; empty in registers.
+  std::vector<std::vector<LayoutDigit>> defaults;
+  /// Of the buffer of an access, stated or not; nullptr: in registers.
+  const std::vector<LayoutDigit>* layout_of(int access) const;
   /// Extents of dims for which the layout is known to hold every element. Filled on use.
   mutable std::set<std::vector<std::int64_t>> laid_out;
   mutable std::vector<std::unique_ptr<const PackedCopyFacts>> packed;  ///< by scheduler/cost/packing_time.h

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ir/start.h"
+#include "scheduler/nest/default_layout.h"
 #include "scheduler/nest/digit_room.h"
 #include "scheduler/nest/operand_compatibility.h"
 #include "support/arithmetic.h"
@@ -160,12 +161,6 @@ std::int64_t alignment_of(MemoryId memory, const HardwareModel& model) {
     for (const Operand& operand : instruction.operands)
       if (operand.memory == memory) align = std::max({align, operand.align, operand.align_buffer});
   return align;
-}
-
-std::vector<LayoutDigit> natural_layout(const Access& access) {
-  std::vector<LayoutDigit> layout;
-  for (const AffineExpr& form : natural_forms(access)) layout.push_back({form, 0});
-  return layout;
 }
 
 }  // namespace
@@ -411,9 +406,8 @@ Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, const TileSpec
     }
   } else if (!layout.empty()) {
     made = memory_tile(p, access, layout, tiles);
-  } else {  // home keeps the tensor's own layout; elsewhere the default is the instruction's
-    made = memory_tile(
-        p, access, is_operand_memory && memory != model.home() ? blocked_layout(p, access) : natural_layout(a), tiles);
+  } else {
+    made = memory_tile(p, access, default_layout(p, access, memory, model), tiles);
   }
   if (!made) return made;
   if (made->tile.slots >= 0)

@@ -336,33 +336,40 @@ TEST(StreamMemories, BuffersHaveNoRoomForRowsThatNoCallTakes) {
       << render(cost.diagnostics());
 }
 
+/// `in` of a nest on the machine of two queues: bytes of the link, and words of A that `buf` takes and gives, as all
+/// models count them; within a quarter of the simulator's cycles.
+void expect_loaded(const HardwareModel& model, const Kernel& kernel, const std::string& nest, std::int64_t of_A,
+                   std::int64_t of_B) {
+  SCOPED_TRACE(nest);
+  const auto schedule = parse_schedule("schedule: rows\nkernel: " + kernel.name + "\ntarget: queues\nnest:\n" + nest,
+                                       "rows.yaml", kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  EXPECT_GT(simulated(model, kernel, *schedule, *program, 1.25), 0);
+  for (const auto& [by, make] : models) {
+    const auto cost = make()->estimate({&kernel, make_id<StatementId>(0), &model, schedule->nests.front()});
+    ASSERT_TRUE(cost) << by << render(cost.diagnostics());
+    EXPECT_EQ(cost->link_bytes.at("in"), of_A + of_B) << by;
+    EXPECT_EQ(cost->memories.at("buf").at("A").fills, of_A) << by;
+    EXPECT_EQ(cost->memories.at("buf").at("A").reads, of_A) << by;
+  }
+}
+
 /// Of A every tenth row is loaded: 16 rows and 8 of B, of 8 bytes each, not the 151 rows between the first and the
-/// last.
+/// last; without `as` too, where the layout is the instruction's.
 TEST(StreamMoves, OfEveryTenthRowCountTheseRows) {
   std::string text = two_queues;
   const std::string before = "scratchpad, capacity: 64KiB";
   const HardwareModel model = loaded_from(text.replace(text.find(before), before.size(), "scratchpad, capacity: 192B"));
   const auto kernel = kernel_from_formula("C[i,j] += A[10*i,k] * B[k,j]", "i=16,j=8,k=8", "A=s8,B=s8,C=s32");
   ASSERT_TRUE(kernel) << render(kernel.diagnostics());
-  const auto schedule = parse_schedule("schedule: tenth\nkernel: " + kernel->name + "\ntarget: queues\nnest:" + R"(
-  - stage C in acc as [i/8, j/8, i%8, j%8] first flag
-  - stage A in buf as [i/8, k/8, i%8, k%8]
-  - stage B in buf as [j/8, k/8, k%8, j%8]
-  - for i by 8
-  - do s0 with mm(i=i, j=j, k=k)
-)",
-                                       "tenth.yaml", *kernel, model);
-  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
-  const auto program = lower(*schedule, *kernel, model);
-  ASSERT_TRUE(program) << render(program.diagnostics());
-  EXPECT_GT(simulated(model, *kernel, *schedule, *program, 1.25), 0);
-  for (const auto& [by, make] : models) {
-    const auto cost = make()->estimate({&*kernel, make_id<StatementId>(0), &model, schedule->nests.front()});
-    ASSERT_TRUE(cost) << by << render(cost.diagnostics());
-    EXPECT_EQ(cost->link_bytes.at("in"), 16 * 8 + 8 * 8) << by;
-    EXPECT_EQ(cost->memories.at("buf").at("A").fills, 16 * 8) << by;
-    EXPECT_EQ(cost->memories.at("buf").at("A").reads, 16 * 8) << by;
-  }
+  for (const char* layout : {" as [i/8, k/8, i%8, k%8]", ""})
+    expect_loaded(model, *kernel,
+                  "  - stage C in acc as [i/8, j/8, i%8, j%8] first flag\n  - stage A in buf" + std::string(layout) +
+                      "\n  - stage B in buf as [j/8, k/8, k%8, j%8]\n  - for i by 8\n" +
+                      "  - do s0 with mm(i=i, j=j, k=k)\n",
+                  16 * 8, 8 * 8);
 }
 
 /// Requantises over a slow link; nothing else has an energy.
