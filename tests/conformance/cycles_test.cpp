@@ -16,7 +16,7 @@
 namespace isamap::conformance {
 namespace {
 
-constexpr double factor = 3;          // between prediction and simulation
+constexpr double factor = 2.5;        // between prediction and simulation
 constexpr double least_cycles = 500;  // below, latencies that overlap by chance decide
 
 void expect_agreement(const std::string& name, Every every) {
@@ -190,25 +190,32 @@ HardwareModel changed(const std::string& from, const std::string& to, const std:
   return loaded_from(text);
 }
 
+double cycles_of_product(const HardwareModel& model, double within = 1.1) {
+  return simulated(model, gemm_s8(37, 52, 70), within);
+}
+
+/// Where loads and stores of 1 B/cycle, beside each other, each take most of the time, the closed form hides stores
+/// behind loads of later tiles; executed, they nearly take turns: 13395 cycles of 2590 + 3640 + 7696, 11221 predicted.
+constexpr double most_of_both = 1.25;
+
 /// A (2590 bytes) and B (3640) come from dram once, C (7696) goes there.
 TEST(StreamMemories, BandwidthOfMemoriesAndLatencyOfLinksCount) {
   const std::string dram = "kind: dram, capacity: 4GiB", spad = "kind: scratchpad, capacity: 256KiB";
-  const auto cycles = [](const HardwareModel& model) { return simulated(model, gemm_s8(37, 52, 70), 1.25); };
-  const double before = cycles(changed("latency: 100cycles", "latency: 0cycles"));
-  EXPECT_GE(cycles(changed("latency: 100cycles", "latency: 3000cycles")), before + 2 * 3000 - 2 * 100);
-  EXPECT_GE(cycles(changed(dram, dram + ", bandwidth: {read: 1B/cycle, write: 1B/cycle}")), 7696);
-  EXPECT_GE(cycles(changed(dram, dram + ", bandwidth: {shared: 1B/cycle}")), 2590 + 3640 + 7696);
+  const double before = cycles_of_product(changed("latency: 100cycles", "latency: 0cycles"));
+  EXPECT_GE(cycles_of_product(changed("latency: 100cycles", "latency: 3000cycles")), before + 2 * 3000 - 2 * 100);
+  EXPECT_GE(cycles_of_product(changed(dram, dram + ", bandwidth: {read: 1B/cycle, write: 1B/cycle}"), most_of_both),
+            7696);
+  EXPECT_GE(cycles_of_product(changed(dram, dram + ", bandwidth: {shared: 1B/cycle}")), 2590 + 3640 + 7696);
   // Products read A from the scratchpad for each of the 4 tiles along j.
-  EXPECT_GE(cycles(changed(spad, spad + ", bandwidth: {read: 1B/cycle}")), 4 * 2590);
+  EXPECT_GE(cycles_of_product(changed(spad, spad + ", bandwidth: {read: 1B/cycle}")), 4 * 2590);
 }
 
 /// Links of one `port` take turns: A, B and C together, not C beside A and B.
 TEST(StreamMemories, LinksThatShareAPortTakeTurns) {
   const std::string links = "bandwidth: 16B/cycle, latency: 100cycles",
                     slow = "bandwidth: 1B/cycle, latency: 100cycles";
-  const auto cycles = [](const HardwareModel& model) { return simulated(model, gemm_s8(37, 52, 70), 1.25); };
-  EXPECT_GE(cycles(changed(links, slow + ", port: bus")), 2590 + 3640 + 7696);
-  EXPECT_LT(cycles(changed(links, slow)), 2590 + 3640 + 7696);
+  EXPECT_GE(cycles_of_product(changed(links, slow + ", port: bus")), 2590 + 3640 + 7696);
+  EXPECT_LT(cycles_of_product(changed(links, slow), most_of_both), 2590 + 3640 + 7696);
 }
 
 /// C in columns of tiles on a machine like npu16. The tile of A is moved once: above j, which A does not use.
@@ -233,7 +240,7 @@ double cycles_of_columns(const HardwareModel& model) {
 
 /// The port that reads and writes share passes A and B once, 4096 bytes each, and C, 4096 words; A would take it four
 /// times, once for each tile along j, if its stage were not moved above that loop.
-TEST(StreamMemories, SharedPortsCountEveryMoveOfATile) {
+TEST(StreamMemories, SharedPortsPassATileOnceThatIsMovedOnce) {
   const std::string dram = "kind: dram, capacity: 1GiB";
   const double cycles = cycles_of_columns(changed(dram, dram + ", bandwidth: {shared: 1B/cycle}", "npu16"));
   EXPECT_GE(cycles, 4096 + 4096 + 4 * 4096);
