@@ -7,6 +7,7 @@
 #ifdef ISAMAP_WITH_ONNX
 
 #include <google/protobuf/stubs/logging.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <onnx/onnx_pb.h>
 
 #include <charconv>
@@ -149,7 +150,22 @@ class Reader {
     result.inputs.assign(proto.input().begin(), proto.input().end());
     result.outputs.assign(proto.output().begin(), proto.output().end());
     for (int i = 0; i < proto.node_size(); ++i) result.nodes.push_back(node(proto.node(i), i, 0));
+    for (const onnx::AttributeProto& a : default_attributes(proto)) result.defaults[a.name()] = attribute(a, 0);
     return result;
+  }
+
+  /// `attribute_proto`, field 11 of onnx.proto since version 1.13; the library's format may be older.
+  static std::vector<onnx::AttributeProto> default_attributes(const onnx::FunctionProto& proto) {
+    constexpr int number = 11;
+    google::protobuf::UnknownFieldSet fields;
+    std::vector<onnx::AttributeProto> found;
+    if (!fields.ParseFromString(proto.SerializeAsString())) return found;
+    for (int i = 0; i < fields.field_count(); ++i) {
+      const google::protobuf::UnknownField& field = fields.field(i);
+      if (field.number() != number || field.type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED) continue;
+      if (onnx::AttributeProto one; one.ParseFromString(field.length_delimited())) found.push_back(std::move(one));
+    }
+    return found;
   }
 
   Constant constant(const onnx::TensorProto& tensor, const std::string& name) {

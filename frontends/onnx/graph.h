@@ -63,7 +63,7 @@ struct Graph {
 /// A function that the file defines for itself.
 struct Function {
   std::vector<std::string> inputs, outputs;
-  std::map<std::string, Attribute> defaults;
+  std::map<std::string, Attribute> defaults;  ///< of attributes that a call may leave out
   std::vector<Node> nodes;
 };
 

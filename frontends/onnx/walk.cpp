@@ -321,7 +321,28 @@ void Walk::rename(const std::string& from, const std::string& to) {
     missing_[to] = {"", ""};
 }
 
-/// The body's names get a prefix of their own; attributes that refer to the call's take its values.
+/// Of a node of the function's body: those that refer to the call's take its values, or the function's own defaults; an
+/// attribute without either is the operator's default.
+static std::map<std::string, Attribute> with_values(std::map<std::string, Attribute> attributes, const Node& call,
+                                                    const Function& function) {
+  for (auto it = attributes.begin(); it != attributes.end();) {
+    const std::vector<std::string>& texts = it->second.texts;
+    if (texts.size() != 1 || !texts[0].starts_with("@")) {
+      ++it;
+      continue;
+    }
+    const auto given = call.attributes.find(texts[0].substr(1)), usual = function.defaults.find(texts[0].substr(1));
+    if (given == call.attributes.end() && usual == function.defaults.end()) {
+      it = attributes.erase(it);
+      continue;
+    }
+    it->second = given != call.attributes.end() ? Attribute(given->second) : Attribute(usual->second);
+    ++it;
+  }
+  return attributes;
+}
+
+/// The body's names get a prefix of their own.
 void Walk::call(const Node& node, const Function& function, int depth) {
   const std::string prefix = fmt::format("{}.{}.", node.op, calls_++);
   std::map<std::string, std::string> names;
@@ -335,16 +356,7 @@ void Walk::call(const Node& node, const Function& function, int depth) {
   for (Node inner : function.nodes) {
     for (std::string& name : inner.inputs) name = renamed(name);
     for (std::string& name : inner.outputs) name = renamed(name);
-    for (auto it = inner.attributes.begin(); it != inner.attributes.end();) {
-      const bool refers = it->second.texts.size() == 1 && it->second.texts[0].starts_with("@");
-      const auto given = refers ? node.attributes.find(it->second.texts[0].substr(1)) : node.attributes.end();
-      if (refers && given == node.attributes.end()) {
-        it = inner.attributes.erase(it);
-        continue;
-      }
-      if (refers) it->second = given->second;
-      ++it;
-    }
+    inner.attributes = with_values(std::move(inner.attributes), node, function);
     inner.title = node.title;
     add_node(inner, depth + 1);
   }
@@ -483,10 +495,11 @@ void Walk::add_outputs() {
     const bool taken = std::find(model_outputs.begin(), model_outputs.end(), value.tensor) != model_outputs.end();
     const Role role = value.tensor.valid() ? role_of(draft.kernel, value.tensor) : Role::input;
     if (taken || role == Role::input) copy_out(name, value);
-    if (role == Role::intermediate) draft.kernel.tensors[value.tensor.index()].output = true;
     model_outputs.push_back(value.tensor);
     file_names[value.tensor] = name;
   }
+  for (const TensorId id : model_outputs)  // after the copies, which read some of them
+    if (role_of(draft.kernel, id) == Role::intermediate) draft.kernel.tensors[id.index()].output = true;
 }
 
 void Walk::copy_out(const std::string& name, Value& value) {

@@ -116,6 +116,48 @@ std::string one(const std::string& op, const std::vector<std::pair<std::string, 
   return graph + node(op, names, "y", attributes) + output("y", {});
 }
 
+/// An output that is another one's copy, or is read by it, keeps its values.
+TEST_F(ModelTest, OutputsMayBeCopiesOfOutputs) {
+  const std::string graph = node("Relu", {"x"}, "y") + node("Identity", {"y"}, "z") + node("Identity", {"z"}, "w") +
+                            input("x", {5}) + output("y", {5}) + output("z", {5}) + output("w", {5});
+  const TensorData x = data_like({5});
+  for (const std::vector<std::string>& until : {std::vector<std::string>{}, {"y", "z", "w"}, {"w", "y"}}) {
+    ModelOptions options;
+    options.until = until;
+    const auto model = import(graph, options);
+    ASSERT_TRUE(model) << render(model.diagnostics());
+    const auto outputs = outputs_of(*model, {x});
+    ASSERT_EQ(outputs.size(), until.empty() ? 3U : until.size());
+    for (const TensorData& found : outputs)
+      for (std::int64_t i = 0; i < x.count(); ++i) EXPECT_EQ(found.get(i).real, std::max(0.0, x.get(i).real));
+  }
+}
+
+/// `Leak(x; slope = 0.25)` of the file's own is LeakyRelu, whose own default is 0.01.
+TEST_F(ModelTest, FunctionsHaveDefaultsOfTheirOwn) {
+  const auto real = [](const std::string& name, float value) {
+    return text(1, name) + varint(2 << 3 | 5) + float_bytes(value) + number(20, 1);
+  };
+  const std::string body = text(1, "X") + text(2, "Y") + text(4, "LeakyRelu") +
+                           text(5, text(1, "alpha") + text(21, "slope") + number(20, 1));
+  const std::string function = text(1, "Leak") + text(4, "X") + text(5, "Y") + text(11, real("slope", 0.25F)) +
+                               text(7, body) + text(9, number(2, 13)) + text(10, "own");
+  for (const bool given : {false, true}) {
+    const std::string call = text(1, text(1, "x") + text(2, "y") + text(4, "Leak") + text(7, "own") +
+                                         (given ? text(5, real("slope", 0.5F)) : ""));
+    std::ofstream(path_, std::ios::binary) << model(call + input("x", {2}) + output("y", {2})) +
+                                                  text(8, text(1, "own") + number(2, 1)) + text(25, function);
+    const auto read = import_model(path_, {});
+    ASSERT_TRUE(read) << render(read.diagnostics());
+    TensorData x = make_data({.name = "", .shape = {2}, .dtype = DType::f32});
+    x.set(0, {-8, 0});
+    x.set(1, {3, 0});
+    const auto outputs = outputs_of(*read, {x});
+    ASSERT_EQ(outputs.size(), 1U);
+    EXPECT_EQ(reals_of(outputs[0]), (Reals{given ? -4.0 : -2.0, 3}));
+  }
+}
+
 TEST_F(ModelTest, ElementWise) {
   const TensorData x = data_like({2, 3}), b = data_like({3}, 1);
   Reals sum, leaky;
