@@ -47,6 +47,8 @@ std::optional<std::size_t> begun_by(const Kernel& kernel, std::size_t s) {
     if (copy != s || kernel.statements[t].write.tensor != tensor) return std::nullopt;
     copy = t;
   }
+  const auto empty = [](const Dim& dim) { return dim.extent == 0; };
+  if (std::any_of(sum.domain.dims.begin(), sum.domain.dims.end(), empty)) return std::nullopt;
   if (copy == s || !copies_to_all(kernel.statements[copy], kernel)) return std::nullopt;
   const TensorId from = kernel.statements[copy].reads.front().tensor;
   for (std::size_t t = copy + 1; t <= s; ++t)

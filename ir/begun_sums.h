@@ -15,7 +15,7 @@
 namespace isamap {
 
 /// The copy that statement `s` adds to: the only earlier writer of its tensor, of all its elements, while nothing in
-/// between touches them. Nothing: the sums begin otherwise.
+/// between touches them. Nothing: the sums begin otherwise, or have no terms, so that no program of theirs would copy.
 std::optional<std::size_t> begun_by(const Kernel& kernel, std::size_t s);
 
 /// What the copy reads for the elements that `write` writes, in the dims of `write`.

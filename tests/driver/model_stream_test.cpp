@@ -164,6 +164,23 @@ TEST_P(BiasedSums, StayOnTheMachine) {
   EXPECT_LT(ratio, 1.7) << schedule;
 }
 
+/// Without terms the bias is all there is.
+TEST_P(BiasedSums, AreTheBiasWithoutTerms) {
+  const Model model = model_of(R"(kernel biased
+tensor X: s8[5,0]
+tensor W: s8[0,37] constant
+tensor B: s32[37] constant
+tensor T: s32[5,37]
+bias: T[i,j] = B[j] over i: 5, j: 37
+product: T[i,j] += s32(X[i,k]) * s32(W[k,j]) over i: 5, j: 37, k: 0
+)");
+  const OnMachine on(model, described(GetParam()), chain_plan(model.kernel), Fill::integers, 60);
+  ASSERT_EQ(on.compiled.code, Exit::ok) << message(on.compiled.problems);
+  const ModelRun run = on.run();
+  ASSERT_EQ(run.code, Exit::ok) << message(run.problems);
+  EXPECT_EQ(run.data[3], on.expected()[3]);
+}
+
 INSTANTIATE_TEST_SUITE_P(Machines, BiasedSums,
                          testing::Values("systolic16", "vta16", "output_stationary16", "dot16", "cube16"),
                          [](const auto& machine) { return std::string(machine.param); });
