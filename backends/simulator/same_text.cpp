@@ -21,6 +21,30 @@ namespace {
 constexpr std::int64_t room = std::int64_t{1} << 16;        // bytes of each memory that are initialized and compared
 constexpr std::int64_t image_size = std::int64_t{1} << 20;  // bytes of a large memory
 
+/// Extents of a large command of at most about `room` points, as no more bytes are compared: the largest ones halved.
+std::vector<std::int64_t> large_extents(const Instruction& instruction) {
+  std::vector<std::int64_t> extents;
+  double points = 1;
+  for (const DimRange& range : instruction.ranges) {
+    extents.push_back(range.max);
+    points *= static_cast<double>(range.max);
+  }
+  const auto half = [&](std::size_t d) {
+    const DimRange& range = instruction.ranges[d];
+    const std::int64_t unit = std::max<std::int64_t>(range.multiple_of, 1);
+    return std::max({range.min, unit, extents[d] / 2 / unit * unit});
+  };
+  while (points > static_cast<double>(room)) {
+    std::optional<std::size_t> largest;
+    for (std::size_t d = 0; d < extents.size(); ++d)
+      if (half(d) < extents[d] && (!largest || extents[d] > extents[*largest])) largest = d;
+    if (!largest) break;
+    points *= static_cast<double>(half(*largest)) / static_cast<double>(extents[*largest]);
+    extents[*largest] = half(*largest);
+  }
+  return extents;
+}
+
 /// The operand values of a test command.
 struct Sample {
   bool smallest = false;  ///< extents
@@ -40,7 +64,7 @@ const Operand* operand_named(const Instruction& instruction, const std::string& 
 class Written {
  public:
   Written(const HardwareModel& model, const Instruction& instruction, const Sample& sample)
-      : model_(model), instruction_(instruction), sample_(sample) {
+      : model_(model), instruction_(instruction), sample_(sample), extents_(large_extents(instruction)) {
     if (!instruction.semantics.empty()) place_operands();
   }
 
@@ -105,7 +129,7 @@ class Written {
     const int d = instruction_.semantics.empty() ? -1 : instruction_.statement().domain.find(name);
     if (d < 0) return std::nullopt;
     const DimRange& range = instruction_.ranges[static_cast<std::size_t>(d)];
-    return sample_.smallest ? range.min : range.max;
+    return sample_.smallest ? range.min : extents_[static_cast<std::size_t>(d)];
   }
 
   std::optional<std::int64_t> of_operand(const Operand& operand, const Reference& r) const {
@@ -144,6 +168,7 @@ class Written {
   const HardwareModel& model_;
   const Instruction& instruction_;
   Sample sample_;
+  std::vector<std::int64_t> extents_;
   std::map<std::string, std::int64_t> at_;
 };
 
