@@ -56,13 +56,6 @@ std::string single_spaced(const std::string& text) {
   return made;
 }
 
-bool written_before(const Kernel& kernel, std::size_t s) {
-  const TensorId written = kernel.statements[s].write.tensor;
-  return kernel.tensors[written.index()].inout ||
-         std::any_of(kernel.statements.begin(), kernel.statements.begin() + static_cast<std::ptrdiff_t>(s),
-                     [&](const Computation& earlier) { return earlier.write.tensor == written; });
-}
-
 /// The statements that sum in `wide` and round once.
 std::string rounded_once(const Kernel& kernel, const WrittenStatement& statement, DType wide) {
   const Tensor& output = kernel.tensors[kernel.statements[statement.number].write.tensor.index()];
@@ -78,7 +71,7 @@ std::string rounded_once(const Kernel& kernel, const WrittenStatement& statement
       "sum in {0} and round once: tensor `{1}: {{shape: [{2}], dtype: {0}}}`, statements `{3} += {4}` "
       "and `{5} {6} {7}({3})`",
       name(wide), sum, fmt::join(output.shape, ", "), partial, body, write,
-      written_before(kernel, statement.number) ? "+=" : "=", name(output.dtype));
+      holds_a_value(kernel, make_id<StatementId>(statement.number)) ? "+=" : "=", name(output.dtype));
 }
 
 }  // namespace

@@ -70,6 +70,14 @@ const Repeat* repeat_of(const Kernel& kernel, std::size_t statement) {
   return nullptr;
 }
 
+bool holds_a_value(const Kernel& kernel, StatementId statement) {
+  const TensorId written = kernel.statements[statement.index()].write.tensor;
+  const auto end = kernel.statements.begin() + static_cast<std::ptrdiff_t>(statement.index());
+  return kernel.tensors[written.index()].inout ||
+         std::any_of(kernel.statements.begin(), end,
+                     [&](const Computation& one) { return one.write.tensor == written; });
+}
+
 Role role_of(const Kernel& kernel, TensorId tensor) {
   bool written = false;
   bool read_after_last_write = false;

@@ -10,16 +10,6 @@
 namespace isamap {
 namespace {
 
-/// Does the output hold a value that the statement adds to? It is inout, or an earlier statement wrote it.
-bool holds_a_value(const Alignment& alignment) {
-  const Computation& own = alignment.computation();
-  if (own.reduction == Reduction::assign) return false;
-  const auto& statements = alignment.kernel->statements;
-  return alignment.kernel->tensors[own.write.tensor.index()].inout ||
-         std::any_of(statements.begin(), statements.begin() + static_cast<std::ptrdiff_t>(alignment.statement.index()),
-                     [&](const Computation& earlier) { return earlier.write.tensor == own.write.tensor; });
-}
-
 /// Does a step move the output's element, leave it in place, or both in part?
 enum class Moves { none, output, both };
 
@@ -85,7 +75,7 @@ Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& digit_st
               std::string& refusal) {
   if (!always_overwrites(*alignment.hardware)) return Truth::yes;
   const std::string overwrites = "each call overwrites " + alignment.operand_name(0);
-  if (holds_a_value(alignment)) {
+  if (alignment.computation().reduction != Reduction::assign && holds_a_value(*alignment.kernel, alignment.statement)) {
     refusal = overwrites + ", but " + alignment.tensor_name(0) + " holds a value that the statement adds to";
     return Truth::no;
   }

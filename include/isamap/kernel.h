@@ -187,6 +187,8 @@ const Repeat* repeat_of(const Kernel& kernel, std::size_t statement);
 enum class Role { input, output, intermediate };
 Role role_of(const Kernel& kernel, TensorId tensor);
 std::vector<Role> roles_of(const Kernel& kernel);  ///< of all tensors, in time linear in the kernel
+/// Does the statement's tensor hold a value before it: is it inout, or written by an earlier statement?
+bool holds_a_value(const Kernel& kernel, StatementId statement);
 /// Inputs then outputs, each in file order: the order of arguments of every emitted entry.
 std::vector<TensorId> arguments(const Kernel& kernel);
 

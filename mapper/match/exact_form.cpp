@@ -152,7 +152,10 @@ class BindingSearch {
 class Matcher {
  public:
   Matcher(const Kernel& kernel, StatementId statement, const Instruction& instruction)
-      : kernel_(kernel), statement_(kernel.statements[statement.index()]), instruction_(instruction) {}
+      : kernel_(kernel),
+        statement_(kernel.statements[statement.index()]),
+        instruction_(instruction),
+        added_to_(holds_a_value(kernel, statement)) {}
 
   void each(const FoundBinding& found) const {
     const Computation& semantics = instruction_.statement();
@@ -182,10 +185,9 @@ class Matcher {
     auto expansion = expand(semantics.body, values);
     if (expansion && semantics.reduction == Reduction::saturating_add) {
       const TensorId out = statement_.write.tensor;
-      const bool added_to = kernel_.tensors[out.index()].inout;
       const std::int64_t at_once = form.rolled ? form.rolled->instruction->statement().domain.dims.back().extent : 1;
       require_sums(*expansion, semantics.body, values, ceil_div(terms_of_an_element(statement_), at_once),
-                   added_to ? values_of(kernel_.tensors[out.index()].dtype) : Interval{0, 0});
+                   added_to_ ? values_of(kernel_.tensors[out.index()].dtype) : Interval{0, 0});
     }
     return expansion;
   }
@@ -202,6 +204,7 @@ class Matcher {
   const Kernel& kernel_;
   const Computation& statement_;
   const Instruction& instruction_;
+  const bool added_to_;
 };
 
 std::vector<std::string> printed_reads(const Instruction& instruction) {

@@ -102,13 +102,6 @@ void add_tensors(Lowering& lowering, std::vector<TileLayout>& tensors, const Har
   }
 }
 
-// Does an earlier statement write this tensor?
-bool written_before(const Kernel& kernel, std::size_t statement) {
-  for (std::size_t s = 0; s < statement; ++s)
-    if (kernel.statements[s].write.tensor == kernel.statements[statement].write.tensor) return true;
-  return false;
-}
-
 /// Why the mapping of a `do` line is refused; empty: it is proved and supported by lowering.
 std::string unproved(const Do& line, const Kernel& kernel, const Mapping& mapping, const HardwareModel& model) {
   const CheckedMapping stated = check_given_mapping(kernel, model, mapping);
@@ -298,8 +291,7 @@ class Nests {
     input.id = make_id<StatementId>(s);
     input.nest = &nest;
     input.tensors = tensors_;
-    input.starts_from_memory =
-        kernel.tensors[kernel.statements[s].write.tensor.index()].inout || written_before(kernel, s);
+    input.starts_from_memory = holds_a_value(kernel, input.id);
     input.written = written_elements(kernel.statements[s], kernel.tensors[kernel.statements[s].write.tensor.index()]);
     input.completed = !input.written.all && completed_by_others(kernel, s);
     const auto paired = paired_statement(s, *line);
@@ -392,8 +384,12 @@ Result<Program> lower(const Schedule& schedule, const Kernel& whole, const Hardw
       lower_kernel(schedule, steps ? steps->step.kernel : kernel, model, lines, steps ? &*steps : nullptr, strides);
   if (!program) return program;
   if (steps) program = wrap_in_recurrence(*program, steps->step, kernel, steps->variables, model);
+  const auto is_real = [&](const std::string& name) {
+    return std::any_of(whole.statements.begin(), whole.statements.end(),
+                       [&](const Computation& one) { return one.name == name && is_float(one.body.type); });
+  };
   for (const VectorizedReduction& parts : schedule.lanes)
-    if (is_float(kernel.statements.front().body.type))
+    if (is_real(parts.statement))
       program->assumptions.push_back(
           {Assumption::Kind::sums_in_any_order,
            fmt::format("{} of {} is summed in any order: in {} lanes", parts.dim, parts.statement, parts.lanes)});

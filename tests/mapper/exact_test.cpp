@@ -129,6 +129,28 @@ TEST(Exact, SumsThatSaturateOnlyWhereTheyCannot) {
             "[-2147483648, 2147483647]; it may saturate whatever range one input has");
 }
 
+/// What an earlier statement wrote is added to, whatever it is.
+TEST(Exact, SumsThatSaturateBeginWithWhatWasWrittenBefore) {
+  const Instruction unit = instruction_of("C[j] sat+= s32(A[k,j]) * s32(B[k,j])", {{"j", 4}, {"k", 4}}, kBytes);
+  Kernel begun = dot(kDotText, {}, {}, DType::s32, 8);
+  Computation copy;
+  copy.name = "begin";
+  copy.write = begun.statements.front().write;
+  for (const Dim& dim : begun.statements.front().domain.dims)
+    if (dim.kind == DimKind::parallel) copy.domain.dims.push_back(dim);
+  copy.reads = {{make_id<TensorId>(begun.tensors.size()), copy.write.index}};
+  copy.body = read(0, DType::s32);
+  Tensor from = begun.tensors[copy.write.tensor.index()];
+  from.name = "D";
+  begun.tensors.push_back(from);
+  begun.statements.insert(begun.statements.begin(), copy);
+  ASSERT_EQ(render(verify(begun)), "");
+  const PairMappings found = map_statement(begun, StatementId{1}, unit, InstructionId{0}, {});
+  EXPECT_TRUE(found.mappings.empty());
+  ASSERT_FALSE(found.reasons.empty());
+  EXPECT_TRUE(found.reasons[0].text.starts_with("saturation: ")) << found.reasons[0].text;
+}
+
 /// Equal terms saturate first.
 TEST(Exact, SumsThatSaturateAgainstTheWorstTerms) {
   const Types both{{"A", DType::s8}, {"B", DType::s8}};
