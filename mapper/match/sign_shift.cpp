@@ -16,12 +16,14 @@ std::string fresh_name(const Kernel& kernel, const std::string& base) {
   }
 }
 
-/// Reads a and b of a plain product with +=.
-bool is_integer_sum_of_products(const Computation& c) {
+/// Reads a and b of a plain product with +=, whatever the values: no conversion on the way loses any.
+bool is_integer_sum_of_products(const Kernel& kernel, const Computation& c) {
   if (c.reduction != Reduction::add || c.reads.size() != 2 || !c.domain.faces.empty() || !is_integer(c.body.type))
     return false;
-  const auto expansion = expand(c.body, std::vector<Interval>(2));
-  return expansion && expansion->polynomial == Polynomial{{{0, 1}, 1}};
+  std::vector<Interval> values;
+  for (const Access& read : c.reads) values.push_back(values_of(kernel.tensors[read.tensor.index()].dtype));
+  const auto expansion = expand(c.body, values);
+  return expansion && expansion->losses.empty() && expansion->polynomial == Polynomial{{{0, 1}, 1}};
 }
 
 /// The product alone, with the new types.
@@ -154,7 +156,7 @@ SignShift shifted(const Kernel& kernel, StatementId statement, std::size_t which
 std::vector<SignShift> sign_shifts(const Kernel& kernel, StatementId statement) {
   const Computation& s = kernel.statements[statement.index()];
   std::vector<SignShift> result;
-  if (is_irregular(s) || !is_integer_sum_of_products(s)) return result;
+  if (is_irregular(s) || !is_integer_sum_of_products(kernel, s)) return result;
   const bool reads_itself =
       std::any_of(s.reads.begin(), s.reads.end(), [&](const Access& read) { return read.tensor == s.write.tensor; });
   for (std::size_t r = 0; r < 2 && !reads_itself; ++r) {

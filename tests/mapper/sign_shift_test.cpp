@@ -38,6 +38,9 @@ TEST(SignShift, OnlySumsOfTwoIntegerFactors) {
   EXPECT_EQ(count("C[i] max= A[i,k] * B[k]", DType::s32), 0U);
   EXPECT_EQ(count("C[i] += A[i,k] + B[k]", DType::s32), 0U);
   EXPECT_EQ(count("C[i] += A[i,k] * A[i,k]", DType::s32), 0U);
+  EXPECT_EQ(count("C[i] += s32(s16(A[i,k]) * s16(B[k]))", DType::s32), 2U);
+  EXPECT_EQ(count("C[i] += s32(s8(s16(A[i,k]) * s16(B[k])))", DType::s32), 0U) << "s8 loses bits";
+  EXPECT_EQ(count("C[i] += s32(sat_s8(s16(A[i,k]) * s16(B[k])))", DType::s32), 0U);
 }
 
 /// Any byte, with many extreme values.
