@@ -112,33 +112,60 @@ class LaunchFinder {
     return product;
   }
 
-  /// 32 bits where they hold all numbers of threads, all subscripts and all positions in the tensors.
+  /// The largest |value| of any term, partial sum or numerator when the expression is computed; nothing: no bound.
+  static std::optional<std::int64_t> magnitude(const AffineExpr& e, const Ranges& ranges) {
+    std::optional<std::int64_t> sum = std::abs(e.constant()), most = 0;
+    for (const AffineTerm& term : e.terms()) {
+      const auto range = bounds(AffineExpr::of({1, term.atom}), ranges);
+      if (!range) return std::nullopt;
+      const auto part = checked_mul(std::abs(term.coefficient), std::max(std::abs(range->low), std::abs(range->high)));
+      sum = part ? checked_add(*sum, *part) : std::nullopt;
+      const FloorDiv* quotient = division(term);
+      const auto inner = quotient ? magnitude(*quotient->numerator, ranges) : most;
+      if (!sum || !inner) return std::nullopt;
+      most = std::max(*most, *inner);
+    }
+    return std::max(*sum, *most);
+  }
+
+  static bool fits_32(const AffineExpr& e, const Ranges& ranges) {
+    const auto value = magnitude(e, ranges);
+    return value && *value <= kMostIndex32;
+  }
+
+  /// Sizes, counters of loops, subscripts and values, whatever they are computed from, fit 32 bits.
+  bool computes_in_32(std::size_t s, const Ranges& sizes) const {
+    const SymbolicStatement& symbolic = kernel_.statements[s];
+    const auto fit = [](const std::vector<AffineExpr>& all, const Ranges& ranges) {
+      return std::all_of(all.begin(), all.end(), [&](const AffineExpr& e) { return fits_32(e, ranges); });
+    };
+    for (const SymbolicSize& size : kernel_.facts.sizes)
+      if (!fits_32(AffineExpr::dim(size.name), sizes)) return false;
+    if (!fit(symbolic.extents, sizes)) return false;
+    Ranges ranges = sizes;
+    for (std::size_t d = 0; d < symbolic.extents.size(); ++d)
+      if (const auto extent = facts_.interval(symbolic.extents[d]))
+        ranges[symbolic_dim(statement(s).domain.dims[d].name)] = {0, std::max<std::int64_t>(extent->high, 1) - 1};
+    for (int a = 0; a < access_count(statement(s)); ++a)  // a computed subscript is clamped into its shape
+      if (!fit(kernel_.shapes[access_of(statement(s), a).tensor.index()], sizes) ||
+          !fit(symbolic.index[static_cast<std::size_t>(a)], ranges))
+        return false;
+    return fit(symbolic.values, ranges);
+  }
+
+  /// 32 bits where they hold all numbers of threads, all positions in the tensors and what both are computed from.
   Result<IndexType> index_type(std::size_t s, const std::vector<AffineExpr>& counted, std::int64_t threads) const {
     bool small = most(counted, kMostIndex32 - threads).has_value();
-    const Computation& one = statement(s);
-    Ranges ranges = facts_.ranges();
-    for (std::size_t d = 0; d < one.domain.dims.size(); ++d)
-      if (const auto extent = facts_.interval(kernel_.statements[s].extents[d]))
-        ranges[symbolic_dim(one.domain.dims[d].name)] = {0, std::max<std::int64_t>(extent->high, 1) - 1};
-    for (int a = 0; a < access_count(one); ++a) {
-      const std::vector<AffineExpr>& shape = kernel_.shapes[access_of(one, a).tensor.index()];
+    for (int a = 0; a < access_count(statement(s)); ++a) {
+      const TensorId tensor = access_of(statement(s), a).tensor;
+      const std::vector<AffineExpr>& shape = kernel_.shapes[tensor.index()];
       if (!most(shape, kMostIndex))
-        return not_for_all_sizes(kernel_,
-                                 fmt::format("positions in '{}' do not fit 64 bits",
-                                             kernel_.sample.tensors[access_of(one, a).tensor.index()].name),
-                                 biggest(shape));
+        return not_for_all_sizes(
+            kernel_, fmt::format("positions in '{}' do not fit 64 bits", kernel_.sample.tensors[tensor.index()].name),
+            biggest(shape));
       small = small && most(shape, kMostIndex32);
-      for (const AffineExpr& e : kernel_.statements[s].index[static_cast<std::size_t>(a)]) {
-        const auto range = bounds(e, ranges);  // a computed subscript is clamped into its shape
-        small = small && (!e.names().empty() ? range && range->low >= -kMostIndex32 && range->high <= kMostIndex32
-                                             : std::abs(e.constant()) <= kMostIndex32);
-      }
     }
-    for (const AffineExpr& value : kernel_.statements[s].values) {
-      const auto range = bounds(value, ranges);
-      small = small && range && range->low >= -kMostIndex32 && range->high <= kMostIndex32;
-    }
-    return small ? IndexType::bits32 : IndexType::bits64;
+    return small && computes_in_32(s, facts_.ranges()) ? IndexType::bits32 : IndexType::bits64;
   }
 
   /// Every element of its tensor, each axis by a dim of its own.

@@ -159,6 +159,10 @@ class AllSizes {
       const AffineExpr& extent = kernel_.statements[s].extents[d];
       const Answer answer = facts_.nonnegative(AffineExpr(1) - extent);
       if (answer) continue;
+      if (answer.truth == Truth3::unknown) {
+        undecided(place(s, 0, 0), fmt::format("{} <= 1, as `=` writes each element once", print(extent)));
+        continue;
+      }
       fail(place(s, 0, 0),
            fmt::format("`=` writes each element once for each {}, for example at {}: {} times",
                        statement.domain.dims[d].name, sizes_text(answer.counterexample),
@@ -204,6 +208,8 @@ class AllSizes {
     for (const AffineExpr& condition : {value + (std::int64_t{1} << 31), (std::int64_t{1} << 31) - 1 - value}) {
       const Answer answer = facts_.nonnegative(condition, inside_);
       if (answer) continue;
+      if (answer.truth == Truth3::unknown)
+        return undecided(place(s, 0, 0), fmt::format("|value({})| < 2^31", shown(value)));
       return fail(place(s, 0, 0),
                   fmt::format("value({}) does not fit 32 bits, for example at {}: {}", shown(value),
                               sizes_text(answer.counterexample), value_at(value, answer.counterexample)),

@@ -288,6 +288,22 @@ TEST(SymbolicLaunches, IndexTypesAreProved) {
   EXPECT_EQ(index("46341"), IndexType::bits64);
 }
 
+/// What subscripts, sizes and counters of loops are computed from fits, too.
+TEST(SymbolicLaunches, IndexTypesHoldNumerators) {
+  const auto index = [](const std::string& most, const std::string& tensors, const std::string& statement) {
+    const auto launches = statement_launches(symbolic_kernel("kernel: k\ndims: {N: {max: " + most + "}}\ntensors: {" +
+                                                             tensors + "}\ncompute: ['" + statement + "']\n"));
+    EXPECT_TRUE(launches);
+    return launches ? launches->front().index : IndexType::bits64;
+  };
+  const std::string apart = "X: {shape: [N]}, Y: {shape: [N]}", thirds = "Y[i] = X[(3*i)/4]";
+  EXPECT_EQ(index("715827883", apart, thirds), IndexType::bits32);  // 3*715827882 is just below 2^31
+  EXPECT_EQ(index("715827884", apart, thirds), IndexType::bits64);
+  const std::string few = "X: {shape: [N/1024]}, Y: {shape: [N/1024]}";
+  EXPECT_EQ(index("2147483647", few, "Y[i] = X[i]"), IndexType::bits32);
+  EXPECT_EQ(index("2147483648", few, "Y[i] = X[i]"), IndexType::bits64) << "N is an argument";
+}
+
 TEST(SymbolicLaunches, RefusalsNameTheSizeToBind) {
   const auto why = [](const std::string& dims, const std::string& tensors, const std::string& statement) {
     const auto launches = statement_launches(
