@@ -44,6 +44,11 @@ std::string refused_lanes(const Kernel& kernel, const VectorizedReduction& parts
     if (kernel.statements[earlier].write.tensor == statement.write.tensor)
       return fmt::format("{} is written by {} before: its value is no part of the sum over {}", output.name,
                          kernel.statements[earlier].name, parts.dim);
+  if (sizes_of(parts, dim.extent).tail > 0)  // lanes and tail are put together by `=`, which begins no other elements
+    for (std::size_t later = s + 1; later < kernel.statements.size(); ++later)
+      if (kernel.statements[later].write.tensor == statement.write.tensor)
+        return fmt::format("{} is written by {}, too; {} lanes of {} that divide the {} points of {} would do",
+                           output.name, kernel.statements[later].name, parts.lanes, parts.depth, dim.extent, parts.dim);
   const auto again = [&](const Access& read) { return read.tensor == statement.write.tensor; };
   if (std::any_of(statement.reads.begin(), statement.reads.end(), again))
     return fmt::format("{} reads {}, which it writes", parts.statement, output.name);
@@ -83,7 +88,13 @@ class ReductionVectorizer {
   }
 
  private:
-  std::string lane() const { return parts_.dim + "_lane"; }
+  /// A dim that the statement does not have.
+  std::string part_of_dim(const std::string& what) const {
+    std::string name = parts_.dim + "_" + what;
+    while (whole_.domain.find(name) >= 0) name += "_";
+    return name;
+  }
+  std::string lane() const { return part_of_dim("lane"); }
 
   // Dims of the output in their order.
   std::vector<Dim> kept() const {
@@ -127,12 +138,12 @@ class ReductionVectorizer {
         continue;
       }
       if (rounds > 1) {
-        step.domain.dims.push_back({dim.name + "_round", rounds, DimKind::reduction});
-        k += AffineExpr::dim(dim.name + "_round") * (parts_.lanes * parts_.depth);
+        step.domain.dims.push_back({part_of_dim("round"), rounds, DimKind::reduction});
+        k += AffineExpr::dim(part_of_dim("round")) * (parts_.lanes * parts_.depth);
       }
       if (depth > 1) {
-        step.domain.dims.push_back({dim.name + "_deep", depth, DimKind::reduction});
-        k += AffineExpr::dim(dim.name + "_deep");
+        step.domain.dims.push_back({part_of_dim("deep"), depth, DimKind::reduction});
+        k += AffineExpr::dim(part_of_dim("deep"));
       }
     }
     for (Access& read : step.reads)
@@ -205,6 +216,7 @@ Result<Kernel> vectorize_reductions(const Kernel& kernel, const std::vector<Vect
       return error_at(where, fmt::format("lanes {}: {}", print(one), why));
     made = ReductionVectorizer(made, one, at).run();
   }
+  if (Diagnostics wrong = parts.empty() ? Diagnostics() : verify(made); has_errors(wrong)) return wrong;
   return made;
 }
 

@@ -55,6 +55,23 @@ TEST(Lanes, AreStatementsOfTheirOwn) {
             "s0: y[i] = y_whole[i] + y_rest[i]\n");
 }
 
+/// The dims of lanes are new ones, and a tail begins no elements that others write.
+TEST(Lanes, KeepToTheirStatement) {
+  expect_same_values(formula("y[k_lane] += A[k_lane,k] * x[k]", "k_lane=3,k=37"), {{"s0", "k", 16, 1}});
+  expect_same_values(formula("y[k_round] += A[k_round,k] * x[k]", "k_round=3,k=32"), {{"s0", "k", 8, 2}});
+  Kernel two = formula("y[i] max= A[i,k]", "i=4,k=37");
+  two.tensors[two.statements.front().write.tensor.index()].shape = {8};
+  Computation other = two.statements.front();
+  other.name = "s1";
+  other.write.index = {AffineExpr::dim("i") + 4};
+  two.statements.push_back(other);
+  ASSERT_EQ(render(verify(two)), "");
+  const auto refused = vectorize_reductions(two, {{"s0", "k", 16, 1}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.diagnostics()[0].message,
+            "lanes s0 k 16: y is written by s1, too; 16 lanes of 1 that divide the 37 points of k would do");
+}
+
 TEST(Lanes, ComputeTheSame) {
   for (const std::int64_t length : {8, 9, 16, 23, 24, 40})
     for (const std::int64_t rows : {0, 1, 5}) {
