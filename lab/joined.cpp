@@ -21,8 +21,9 @@ std::string conflict(const RunOptions& a, const RunOptions& b) {
 }
 
 bool same(const InstanceFacts& a, const InstanceFacts& b) {
-  return a.group == b.group && a.kernel_hash == b.kernel_hash && a.target == b.target && a.objective == b.objective &&
-         a.noise == b.noise && a.optimum == b.optimum;
+  return a.group == b.group && a.kernel_hash == b.kernel_hash && a.target == b.target &&
+         a.target_hash == b.target_hash && a.space == b.space && a.objective == b.objective && a.noise == b.noise &&
+         a.optimum == b.optimum;
 }
 
 class Joiner {

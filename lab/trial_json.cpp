@@ -34,6 +34,8 @@ Trials header_of(const Json& json) {
     facts.group = one.at("group").get<std::string>();
     facts.kernel_hash = one.at("kernel_hash").get<std::string>();
     facts.target = one.at("target").get<std::string>();
+    facts.target_hash = one.value("target_hash", "");  // older files have none
+    facts.space = one.value("space", facts.space);
     facts.objective = one.at("objective").get<std::string>();
     facts.proof = one.at("proof").get<std::string>();
     facts.noise = one.at("noise").get<double>();
@@ -56,6 +58,14 @@ TrialResult trial_of(const Json& json) {
   return trial;
 }
 
+/// As suites write them.
+std::vector<std::string> words_of(const SpaceOptions& space) {
+  std::vector<std::string> words;
+  for (const auto& [word, option] : space_words)
+    if (space.*option) words.emplace_back(word);
+  return words;
+}
+
 }  // namespace
 
 std::string json_of_header(const std::string& suite_name, const Suite& suite, const RunOptions& options) {
@@ -76,6 +86,8 @@ std::string json_of_header(const std::string& suite_name, const Suite& suite, co
                                  {"group", instance.group},
                                  {"kernel_hash", hash_of(print(instance.kernel))},
                                  {"target", instance.model->name},
+                                 {"target_hash", hash_of(*instance.target_text)},
+                                 {"space", words_of(instance.space)},
                                  {"objective", std::string(name(instance.objective))},
                                  {"noise", instance.noise},
                                  {"optimum", instance.optimum && closed_form ? Json(*instance.optimum) : Json(nullptr)},

@@ -169,6 +169,14 @@ TEST(Trials, AKilledRunGoesOnBehindItsWholeLines) {
   }
   options.evaluations = 41;
   EXPECT_EQ(written_before(whole, "small", *small, options).bytes, 0u) << "another run";
+  options.evaluations = 40;
+  EXPECT_EQ(written_before(whole, "small", *small, options).bytes, whole.size());
+  Suite other = *small;
+  other.instances.front().target_text = std::make_shared<const std::string>("hardware: h");
+  EXPECT_EQ(written_before(whole, "small", other, options).bytes, 0u) << "another machine of the same name";
+  other = *small;
+  other.instances.front().space.dividing = !other.instances.front().space.dividing;
+  EXPECT_EQ(written_before(whole, "small", other, options).bytes, 0u) << "another space";
 }
 
 TEST(Trials, NoiseIsToldAndTruthIsRecorded) {
