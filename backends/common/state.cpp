@@ -130,13 +130,9 @@ std::vector<std::string> field_instances(const HardwareModel& model, const std::
 
 bool kept_by_language(const HardwareModel& model, const std::string& field) {
   const std::string object = field.substr(0, field.find('.'));
-  return std::any_of(model.states().begin(), model.states().end(), [&](const State& s) {
-    if (std::find(s.kept_by.begin(), s.kept_by.end(), model.program.language) == s.kept_by.end()) return false;
-    if (!object.starts_with(s.name)) return false;
-    const std::string number = object.substr(s.name.size());
-    return s.count > 1 ? !number.empty() && number.find_first_not_of("0123456789") == std::string::npos
-                       : number.empty();
-  });
+  const State* state = find_state(model.states(), object);
+  return state != nullptr &&
+         std::find(state->kept_by.begin(), state->kept_by.end(), model.program.language) != state->kept_by.end();
 }
 
 Result<KnownState> needed_state(const Instruction& instruction, const HardwareModel& model,

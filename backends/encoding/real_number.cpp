@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "hwdesc/model/encodable_values.h"
+
 namespace isamap {
 namespace {
 
@@ -13,12 +15,6 @@ std::optional<DType> field_type(const std::vector<StateField>& fields, const std
   for (const StateField& field : fields)
     if (field.name == name && field.dtype && is_float(*field.dtype)) return field.dtype;
   return std::nullopt;
-}
-
-/// `st`, and `ld2` of a state `ld` with three instances.
-bool is_instance(const std::string& object, const State& state) {
-  if (state.count == 1 || !object.starts_with(state.name)) return object == state.name;
-  return object.find_first_not_of("0123456789", state.name.size()) == std::string::npos;
 }
 
 }  // namespace
@@ -30,8 +26,8 @@ std::optional<DType> real_type(const Reference& reference, const Instruction& in
     if (operand.memory.valid()) return field_type(model.memory(operand.memory).fields, reference.property);
     return operand.dtype && is_float(*operand.dtype) ? operand.dtype : std::nullopt;
   }
-  for (const State& state : model.states())
-    if (is_instance(reference.object, state)) return field_type(state.fields, reference.property);
+  if (const State* state = find_state(model.states(), reference.object))
+    return field_type(state->fields, reference.property);
   const auto memory = model.find_memory(reference.object);
   return memory ? field_type(model.memory(*memory).fields, reference.property) : std::nullopt;
 }

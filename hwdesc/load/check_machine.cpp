@@ -36,24 +36,33 @@ bool kept_by_compiler(const std::string& field, const Context& context) {
                                  state->kept_by.end();
 }
 
+/// Of the field of an instance of a state; nothing: it has none, or there is no such field.
+std::optional<std::int64_t> reset_of(const std::string& field, const Context& context) {
+  const std::size_t dot = std::min(field.find('.'), field.size());
+  const State* state = find_state(context.parts.states, field.substr(0, dot));
+  if (state == nullptr || dot == field.size()) return std::nullopt;
+  for (const StateField& f : state->fields)
+    if (f.name == field.substr(dot + 1)) return f.reset;
+  return std::nullopt;
+}
+
 bool holds_at_entry(const std::string& field, const StateValue& need, const Context& context) {
-  if (need.value.op != IntExpr::Op::number) return false;
-  for (const State& state : context.parts.states)
-    for (const StateField& f : state.fields)
-      if (field == state.name + "." + f.name && f.reset == need.value.number) return true;
-  return false;
+  return need.value.op == IntExpr::Op::number && reset_of(field, context) == need.value.number;
 }
 
-bool known_at_entry(const std::string& field, const Context& context) {
-  for (const State& state : context.parts.states)
-    for (const StateField& f : state.fields)
-      if (field == state.name + "." + f.name && f.reset) return true;
-  return false;
-}
+bool known_at_entry(const std::string& field, const Context& context) { return reset_of(field, context).has_value(); }
 
-/// Refuses state with threads: each thread would have its own fields, while programs set them outside the loop over
-/// instances.
+/// Refuses two units with threads, as programs have one team, and state with threads: each thread would have its own
+/// fields, while programs set them outside the loop over instances.
 void check_threads(Context& context) {
+  const Unit* threaded = nullptr;
+  for (const Unit& unit : context.parts.units) {
+    if (unit.threads.loop.empty()) continue;
+    if (threaded != nullptr)
+      context.problems.error(unit.where, "unit '" + unit.name + "' has 'threads', and so has '" + threaded->name + "'",
+                             "give them to one unit that counts the threads of all");
+    threaded = &unit;
+  }
   for (const Unit& unit : context.parts.units)
     if (!unit.threads.loop.empty() && !context.parts.states.empty())
       context.problems.error(unit.where,

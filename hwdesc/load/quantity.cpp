@@ -207,7 +207,8 @@ std::optional<IntExpr> read_cycles(const Node& node, const keys::Key& key, const
     const auto time = factor(times, parts.unit) ? read_time(node, key, what, context) : std::nullopt;
     if (!time && factor(times, parts.unit)) return std::nullopt;
     if (!time) return fail(node, what, "whole cycles", example, context);
-    cycles.number = static_cast<std::int64_t>(std::ceil(*time));
+    // Of 5ns at 1.2GHz, 6.000..1 in doubles, 6.
+    cycles.number = static_cast<std::int64_t>(std::ceil(*time * (1 - 1e-9)));
   }
   const auto fixed = evaluate(cycles, [](const Reference&) { return std::nullopt; });
   if (fixed && !within(static_cast<double>(*fixed), node, key, what, context)) return std::nullopt;

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "hwdesc/load/loader_internal.h"
+#include "hwdesc/model/encodable_values.h"
 
 namespace isamap::loader {
 
@@ -17,8 +18,6 @@ const StateField* field_named(const std::vector<StateField>& fields, const std::
   const auto found = std::find_if(fields.begin(), fields.end(), [&](const StateField& f) { return f.name == name; });
   return found == fields.end() ? nullptr : &*found;
 }
-
-std::string without_number(const std::string& name) { return name.substr(0, name.find_last_not_of("0123456789") + 1); }
 
 class Reals {
  public:
@@ -94,9 +93,8 @@ class Reals {
   }
 
   std::optional<DType> field_type(const std::string& object, const std::string& property) const {
-    for (const State& state : context_.parts.states)
-      if (state.name == (state.count > 1 ? without_number(object) : object))
-        return real_type(field_named(state.fields, property));
+    if (const State* state = find_state(context_.parts.states, object))
+      return real_type(field_named(state->fields, property));
     for (const Memory& memory : context_.parts.memories)
       if (memory.name == object) return real_type(field_named(memory.fields, property));
     return std::nullopt;

@@ -231,6 +231,51 @@ TEST(Loader, QuantitiesBecomeCyclesAndBytes) {
   EXPECT_DOUBLE_EQ(model.links()[0].energy, 4);
 }
 
+/// 5ns * 1.2GHz is 6 cycles, whatever the product of the doubles is; what is more than a cycle ends in the next.
+TEST(Loader, TimesAreWholeCycles) {
+  const auto latency = [](const std::string& clock, const std::string& time) {
+    const auto model =
+        model_of(load_text("hardware: h\nextends: tiny\nclock: " + clock +
+                           "\ninstructions:\n  - {name: add, unit: core, timing: {port: fma, latency: " + time +
+                           "},\n     compute: \"C[j] += A[j]\", dims: {j: 16},\n     operands: {C: {dtype: "
+                           "f32, memory: reg}, A: {dtype: f32, memory: reg}}, emit: \"{C} {A}\"}\n"));
+    return evaluate(*model.instructions()[0].timing.latency, [](const Reference&) { return std::nullopt; });
+  };
+  EXPECT_EQ(latency("1.2GHz", "5ns"), 6);
+  EXPECT_EQ(latency("1.1GHz", "50ns"), 55);
+  EXPECT_EQ(latency("1.2GHz", "5.1ns"), 7);
+}
+
+/// Of each instance of a state, as of a state that is there once.
+TEST(Loader, ResetsHoldForEveryInstance) {
+  const auto wrong = [](const std::string& count, const std::string& need) {
+    return render(load_text("hardware: h\nprogram: {language: asm}\nunits: [{name: host, scalar: true}, {name: u}]\n"
+                            "memories: [{name: ram, per: host, kind: dram, capacity: 1MiB}, {name: v, per: u, kind: "
+                            "scratchpad, capacity: 4KiB}]\n"
+                            "links: [{name: ld, from: ram, to: v}, {name: st, from: v, to: ram}]\n"
+                            "states: [{name: q, per: u, count: " +
+                            count + ", fields: {mode: {values: [0, 1], reset: 0}}}]\ninstructions:\n" +
+                            "  - {name: ld, link: ld, needs: {" + need +
+                            ".mode: 0}, compute: \"D[i] = S[i]\", dims: {i: 4}, operands: {D: {dtype: s32}, S: {dtype: "
+                            "s32}}, emit: \"ld {D}, {S}\"}\n")
+                      .diagnostics());
+  };
+  const std::string unset = "which no instruction sets";
+  EXPECT_EQ(wrong("1", "q").find(unset), std::string::npos);
+  EXPECT_EQ(wrong("3", "q2").find(unset), std::string::npos) << wrong("3", "q2");
+  EXPECT_NE(wrong("3", "q3").find("q3"), std::string::npos) << "there are q0, q1 and q2";
+}
+
+TEST(Loader, ProgramsHaveOneTeamOfThreads) {
+  const std::string threads = ", threads: {loop: \"#pragma omp parallel for\"}";
+  const auto loaded = load_text("hardware: h\nprogram: {language: c++}\nunits:\n  - {name: socket, count: 2" + threads +
+                                "}\n  - {name: core, inside: socket, count: 8, scalar: true" + threads +
+                                "}\nmemories: [{name: ram, per: socket, kind: dram, capacity: 1MiB}]\n");
+  ASSERT_FALSE(loaded);
+  EXPECT_NE(render(loaded.diagnostics()).find("unit 'core' has 'threads', and so has 'socket'"), std::string::npos)
+      << render(loaded.diagnostics());
+}
+
 TEST(Loader, AMemoryMayHaveOnePortAndKnowsTheLinesOfItsFigures) {
   const std::string before =
       "hardware: h\nclock: 1GHz\nunits: [{name: u}]\nmemories:\n  - name: m\n    per: u\n"
