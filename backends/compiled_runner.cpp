@@ -72,7 +72,7 @@ class ExecutableRunner {
     }
     if (const auto problem = failure(program, limits, result)) return *problem;
     if (const auto problem = read_outputs(plan, program, data, folder)) return *problem;
-    MemoryCounts counts = counts_told(result.output);
+    MemoryCounts counts = counts_in(folder / "run.log");
     outcome.requests = std::move(counts.requests);
     outcome.banks = std::move(counts.banks);
     double seconds = 0;

@@ -183,7 +183,7 @@ Result<bool> CompiledModel::execute(const fs::path& folder, double min_seconds, 
   }
   if (auto problem = model_failure(name_, result)) return *problem;
   read_times(folder / "result", outcome);
-  outcome.counts = counts_told(result.output);
+  outcome.counts = counts_in(folder / "run.log");
   return true;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 // Counts of memory requests that an emulated program prints at its end (backends/cuda/emulation/requests.h, passes.h).
 
-#include <string>
+#include <filesystem>
 #include <vector>
 
 #include "isamap/interpret.h"
@@ -14,7 +14,7 @@ struct MemoryCounts {
   std::vector<BankRequests> banks;
 };
 
-/// Reads the lines with counts; others are left alone.
-MemoryCounts counts_told(const std::string& output);
+/// In what the program wrote; other lines are left alone.
+MemoryCounts counts_in(const std::filesystem::path& log);
 
 }  // namespace isamap

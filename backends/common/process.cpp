@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -112,9 +113,16 @@ void signal_children(int number) {
   _exit(128 + number);
 }
 
+/// Of all threads of a child, which has as many as there are processors. It ends a child whose parent was killed; the
+/// parent limits the time that passes.
+std::int64_t cpu_seconds(const ProcessLimits& limits) {
+  return (static_cast<std::int64_t>(std::ceil(limits.seconds)) + 1) *
+         std::max<std::int64_t>(std::thread::hardware_concurrency(), 1);
+}
+
 /// Between fork and exec: async-signal-safe calls only.
-[[noreturn]] void exec_child(char* const* argv, char* const* environment, const ProcessLimits& limits, int output,
-                             int report) {
+[[noreturn]] void exec_child(char* const* argv, char* const* environment, const ProcessLimits& limits,
+                             std::int64_t cpu_seconds, int output, int report) {
   setpgid(0, 0);
   const sigset_t usual = ending_signals();
   sigprocmask(SIG_UNBLOCK, &usual, nullptr);
@@ -124,7 +132,7 @@ void signal_children(int number) {
   dup2(output, 1);
   dup2(output, 2);
   set_limit(RLIMIT_CORE, 0);
-  set_limit(RLIMIT_CPU, static_cast<std::int64_t>(std::ceil(limits.seconds)) + 1);
+  set_limit(RLIMIT_CPU, cpu_seconds);
   if (limits.memory_bytes > 0) set_limit(RLIMIT_AS, limits.memory_bytes);
   if (limits.file_bytes > 0) set_limit(RLIMIT_FSIZE, limits.file_bytes);
   // A file that we have just written is busy while another child of ours, between its fork and its exec, holds it open.
@@ -185,9 +193,10 @@ ProcessResult run_process(const std::vector<std::string>& argv, const ProcessLim
     if (output >= 0) close(output);
     return result;
   }
+  const std::int64_t most_cpu = cpu_seconds(limits);
   const KnownChild child([&] {
     const pid_t forked = fork();
-    if (forked == 0) exec_child(arguments.data(), environment.data(), limits, output, report[1]);
+    if (forked == 0) exec_child(arguments.data(), environment.data(), limits, most_cpu, output, report[1]);
     return forked;
   });
   close(output);

@@ -228,13 +228,23 @@ std::string why_compiler_fails(const HardwareModel& model, const fs::path& folde
 
 bool reads_precompiled_headers(const HardwareModel& model) { return !is_clang(compile_command(model, {}, "")); }
 
-/// Headers of `include` in the folders that the machine's own flags name, and the shim.
-static std::string texts_of_headers(const HardwareModel& model) {
-  Command flags;
-  add_flags(flags, model.program.flags, {"any"});
+/// Of `-IDIR`, `-I DIR`, `-isystem DIR` and `-iquote DIR`.
+static std::vector<fs::path> include_folders(const Command& command) {
   std::vector<fs::path> folders;
-  for (const std::string& flag : flags)
-    if (flag.starts_with("-I")) folders.emplace_back(flag.substr(2));
+  for (std::size_t i = 0; i < command.size(); ++i)
+    for (const std::string flag : {"-I", "-isystem", "-iquote"}) {
+      if (!command[i].starts_with(flag)) continue;
+      if (command[i] != flag)
+        folders.emplace_back(command[i].substr(flag.size()));
+      else if (i + 1 < command.size())
+        folders.emplace_back(command[i + 1]);
+    }
+  return folders;
+}
+
+/// Headers of `include` in the folders that the command names, and the shim.
+static std::string texts_of_headers(const HardwareModel& model) {
+  const std::vector<fs::path> folders = include_folders(compile_command(model, {}, ""));
   std::vector<std::string> names = model.program.include;
   if (needs_shim(model)) names.push_back(model.program.shim.include);
   return included_texts(names, folders);
