@@ -16,7 +16,7 @@ double element_cycles(const Element& element, const std::vector<Buffer>& buffers
     if (!ref.buffer.valid()) return;
     const AffineExpr offset = flat_offset(buffers[ref.buffer.index()], ref.index);
     if (!offset.is_linear())
-      cycles = each.divided;
+      cycles = std::max(cycles, each.divided);
     else if (!inner.empty() && std::abs(offset.coefficient(inner)) != 1)
       cycles = std::max(cycles, each.strided);
   };

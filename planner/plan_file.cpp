@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "support/yaml.h"
 
@@ -80,7 +81,7 @@ class PlanReader {
         continue;
       }
       for (const yaml::Node& axis : axes.items)
-        if (const auto number = yaml::to_integer(axis))
+        if (const auto number = yaml::to_integer(axis); number && std::in_range<int>(*number))
           plan_.order[t].push_back(static_cast<int>(*number));
         else
           problem(axis, "expected the number of an axis, found " + yaml::kind_text(axis));

@@ -261,6 +261,7 @@ struct NodeReader : TextReader {
     };
     result.reduction = parsed->reduction;
     result.write = named(parsed->write);
+    if (!result.write.buffer.valid()) problem(line, "an element statement writes a buffer");
     for (const ParsedAccess& access : parsed->reads) result.reads.push_back(named(access));
     for (const AffineExpr& value : parsed->values) result.reads.push_back({BufferId{}, {value}});
     if (!problems.empty()) return Node{result};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/statement_costs.h"
 
-#include "include/isamap/search.h"
+#include "isamap/search.h"
 
 namespace isamap {
 
@@ -16,8 +16,8 @@ Result<Cost> StatementCosts::estimate(const Candidate& candidate) {
   Candidate known = candidate;
   known.facts = facts;
   auto cost = model->estimate(known);
+  wrong_ = cost ? not_a_cost(*cost) : Diagnostics();
   if (!cost) return cost;
-  wrong_ = not_a_cost(*cost);
   if (!wrong_.empty()) return wrong_;
   return cost;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 namespace isamap {
@@ -200,20 +201,28 @@ double weight_bytes(const Kernel& kernel, const std::vector<Part>& parts) {
 }
 
 double weight_bytes_of_band(const Kernel& kernel, const std::vector<Part>& parts, const BandSchedule& schedule) {
-  double sum = weight_bytes(kernel, parts);
+  std::map<TensorId, double> read;  // of the part that reads most of it
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const PartRows rows = *rows_of(kernel, parts[p], schedule.axes);
     std::int64_t most = 0;
     for (const BandKernel& one : schedule.kernels)
       if (one.part == p && !one.rest) most = std::max(most, one.rows);
+    std::map<TensorId, double> windows;
     for (const RowWindow& window : rows.reads) {
       const Tensor& tensor = kernel.tensors[window.tensor.index()];
-      if (!tensor.constant) continue;
-      const std::int64_t read = window.step * (most - 1) + window.high - window.low + 1;
-      sum -= size_of(tensor) - static_cast<double>(read * slice_bytes(tensor, window.axis));
+      const std::int64_t slices = window.step * (most - 1) + window.high - window.low + 1;
+      const double bytes = std::min(size_of(tensor), static_cast<double>(slices * slice_bytes(tensor, window.axis)));
+      windows[window.tensor] = std::max(windows[window.tensor], bytes);
     }
+    for (const std::size_t s : parts[p].statements)
+      for (const Access& access : kernel.statements[s].reads)
+        if (const Tensor& tensor = kernel.tensors[access.tensor.index()]; tensor.constant) {
+          const auto window = windows.find(access.tensor);
+          read[access.tensor] =
+              std::max(read[access.tensor], window != windows.end() ? window->second : size_of(tensor));
+        }
   }
-  return std::max(0.0, sum);
+  return std::accumulate(read.begin(), read.end(), 0.0, [](double sum, const auto& one) { return sum + one.second; });
 }
 
 double most_saved_by_sums(const Kernel& kernel, const std::vector<Part>& parts, const BandSchedule& one,

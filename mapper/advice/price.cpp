@@ -137,11 +137,15 @@ Price price_of(const Kernel& kernel, const HardwareModel& model, const Mapping& 
 }
 
 double points_per_cycle(const Instruction& instruction) {
+  const std::vector<std::int64_t> extents = largest_extents(instruction);
   double points = 1;
-  for (const Dim& dim : instruction.statement().domain.dims) points *= static_cast<double>(dim.extent);
-  const auto none = [](const Reference&) -> std::optional<std::int64_t> { return std::nullopt; };
+  for (const std::int64_t extent : extents) points *= static_cast<double>(extent);
+  const auto extent_of = [&](const Reference& r) -> std::optional<std::int64_t> {
+    const int d = r.object == "extent" ? instruction.statement().domain.find(r.argument) : -1;
+    return d < 0 ? std::nullopt : std::optional(extents[static_cast<std::size_t>(d)]);
+  };
   const auto& interval = instruction.timing.interval;
-  const auto cycles = interval ? evaluate(*interval, none) : std::optional<std::int64_t>(1);
+  const auto cycles = interval ? evaluate(*interval, extent_of) : std::optional<std::int64_t>(1);
   return cycles && *cycles > 0 ? points / static_cast<double>(*cycles) : points;
 }
 

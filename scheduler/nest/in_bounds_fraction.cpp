@@ -39,16 +39,17 @@ double share(const AffineExpr& index, std::int64_t extent, const IterationDomain
   const auto range = bounds(index, ranges_of(domain));
   if (!index.is_linear() || !range || (range->low >= 0 && range->high < extent)) return 1;
   std::vector<Term> terms;
-  std::int64_t points = 1;
+  double points = 1;
   for (const std::string& name : index.names()) {
     const int d = domain.find(name);
     if (d < 0) return 1;
     terms.push_back({index.coefficient(name), domain.dims[static_cast<std::size_t>(d)].extent});
-    points *= std::max<std::int64_t>(1, terms.back().extent);
+    points *= static_cast<double>(std::max<std::int64_t>(1, terms.back().extent));
   }
   std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.extent < b.extent; });
-  if (terms.empty() || terms.front().extent < 1 || points / terms.back().extent > most_counted) return 1;
-  return static_cast<double>(inside(terms, 0, index.constant(), extent)) / static_cast<double>(points);
+  if (terms.empty() || terms.front().extent < 1 || points / static_cast<double>(terms.back().extent) > most_counted)
+    return 1;
+  return static_cast<double>(inside(terms, 0, index.constant(), extent)) / points;
 }
 
 }  // namespace

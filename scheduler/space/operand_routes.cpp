@@ -330,6 +330,12 @@ const Routes& RouteTable::of(const Computation& statement, const Mapping& mappin
     key += fmt::format("; {} {} {} {}", dim.name, dim.extent, static_cast<int>(dim.kind),
                        digit == pairing.digit_of.end() ? -1 : static_cast<int>(digit->second));
   }
+  for (std::size_t d = 0; d < pairing.fused_dim_of.size(); ++d) {  // calls that the other operands leave incomplete
+    const int other = statement.domain.find(pairing.fused_dim_of[d]);
+    if (other >= 0 && own.contains(pairing.fused_dim_of[d])) continue;
+    const std::int64_t extent = other < 0 ? 1 : statement.domain.dims[static_cast<std::size_t>(other)].extent;
+    if (extent < full_extent(*form, d)) key += fmt::format("; {} of {}", extent, d);
+  }
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
   return known_.emplace(std::move(key), routes(*kernel_, statement, mapping, instruction_access, *model_))

@@ -48,7 +48,7 @@ class UnrollingEnumerator {
     for (std::int64_t s = 1; s <= left && s <= extent; ++s) {
       if (dividing_ && extent % (before * s) != 0) continue;
       if (s > 1 && own > 1) break;  // a dim is on one axis of a level
-      now_.axis[at(l)][at(x)][at(d)] = static_cast<std::int16_t>(s);
+      now_.axis[at(l)][at(x)][at(d)] = s;
       now_.steps[at(l)][at(d)] = own * s;
       dim(p, d + 1, left / s);
     }

@@ -9,9 +9,8 @@ namespace isamap::hierarchy {
 
 namespace {
 
-/// Distinct values of a sum of dims.
-double distinct(const Problem& problem, const Subscript& subscript) {
-  if (subscript.size() == 1) return static_cast<double>(problem.dims[at(subscript[0].dim)].extent);
+/// Distinct values of a sum of dims, one by one.
+double enumerated(const Problem& problem, const Subscript& subscript) {
   std::vector<bool> seen(1, true);
   for (const Term& term : subscript) {
     const std::int64_t reach = term.coefficient * (problem.dims[at(term.dim)].extent - 1);
@@ -22,6 +21,35 @@ double distinct(const Problem& problem, const Subscript& subscript) {
     seen = std::move(next);
   }
   return static_cast<double>(std::count(seen.begin(), seen.end(), true));
+}
+
+constexpr double most_enumerated = 1 << 24;  // values; beyond them a bound from below does
+
+/// Distinct values of a sum of dims, or fewer. In the order of the coefficients: while the values before are all
+/// multiples of their step up to `reach`, the next term with c <= reach + step continues them, and one with c > reach
+/// has no value twice.
+double distinct(const Problem& problem, Subscript subscript) {
+  std::sort(subscript.begin(), subscript.end(),
+            [](const Term& a, const Term& b) { return a.coefficient < b.coefficient; });
+  const double step = static_cast<double>(subscript.front().coefficient);
+  double count = 1, reach = 0, longest = 1, all = 1;
+  bool known = true, dense = true;
+  for (const Term& term : subscript) {
+    const auto c = static_cast<double>(term.coefficient), n = static_cast<double>(problem.dims[at(term.dim)].extent);
+    longest = std::max(longest, n);
+    all *= n;
+    const bool continued = dense && std::fmod(c, step) == 0 && c <= reach + step;
+    if (continued)
+      count = (reach + c * (n - 1)) / step + 1;
+    else if (c > reach)
+      count *= n, dense = false;
+    else
+      known = false;
+    reach += c * (n - 1);
+  }
+  if (known) return count;
+  if (all > most_enumerated || reach > most_enumerated) return longest;
+  return enumerated(problem, subscript);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace isamap::hierarchy {
 
 /// Loops on units: steps on each axis, and their product by level.
 struct SpatialUnrolling {
-  std::array<std::array<std::array<std::int16_t, max_dims>, max_axes>, max_levels> axis{};
+  std::array<std::array<std::array<std::int64_t, max_dims>, max_axes>, max_levels> axis{};
   std::array<std::array<std::int64_t, max_dims>, max_levels> steps{};  ///< product over the axes
 };
 
