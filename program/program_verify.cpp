@@ -81,8 +81,10 @@ struct Verifier {
     return isamap::nonnegative(e, at, known_nonnegative);
   }
 
+  bool names_buffer(const Ref& r) const { return r.buffer.valid() && r.buffer.index() < program.buffers.size(); }
+
   void ref(const Ref& r, const Ranges& at, const std::string& who) {
-    if (!r.buffer.valid() || r.buffer.index() >= program.buffers.size()) return problem(who + " names no buffer");
+    if (!names_buffer(r)) return problem(who + " names no buffer");
     const Buffer& buffer = program.buffers[r.buffer.index()];
     if (r.index.size() != buffer.extents.size())
       return problem(fmt::format("{} gives {} indices to {}, which has {} axes", who, r.index.size(), buffer.name,
@@ -144,6 +146,10 @@ struct Verifier {
           problem(fmt::format("{}: operand {} has no value", instruction.name, operand.name));
         continue;
       }
+      if (!names_buffer(c.operands[i])) {
+        problem(instruction.name + " names no buffer");
+        continue;
+      }
       // Tensor descriptors define out-of-bounds accesses.
       if (operand.object.empty() || !operand.outside) ref(c.operands[i], at, instruction.name);
       const Buffer& buffer = program.buffers[c.operands[i].buffer.index()];
@@ -155,7 +161,7 @@ struct Verifier {
                             name(*operand.dtype)));
       if (operand.object.empty()) aligned(c.operands[i], operand, instruction);
     }
-    check_write_conflict(c.operands[0], instruction.atomic, instruction.name);
+    if (names_buffer(c.operands[0])) check_write_conflict(c.operands[0], instruction.atomic, instruction.name);
   }
 
   // Parallel instances that share a memory must not write one element, unless the instruction is atomic among them.
@@ -196,6 +202,7 @@ struct Verifier {
 
   void element(const Element& e) {
     ref(e.write, ranges, "element statement");
+    if (!names_buffer(e.write)) return;
     if (e.reduction != Reduction::assign) check_write_conflict(e.write, {}, "element statement");
     for (const Ref& r : e.reads) r.buffer.valid() ? ref(r, with_computed(e, r), "element statement") : value(r);
     for (const Ref* r : all(e)) {

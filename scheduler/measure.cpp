@@ -9,6 +9,7 @@
 #include "ir/evaluation/error_bounds.h"
 #include "isamap/interpret.h"
 #include "isamap/scheduler.h"
+#include "scheduler/scalar_nest.h"
 #include "support/stop.h"
 #include "support/threads.h"
 
@@ -75,7 +76,8 @@ class MeasuredCost final : public CostModel {
     schedule.name = schedule.kernel = candidate.kernel->name;
     schedule.target = candidate.model->name;
     schedule.sizes = candidate.model->sizes();
-    schedule.nests = {candidate.nest};
+    for (const Computation& other : candidate.kernel->statements) schedule.nests.push_back(scalar_nest(other));
+    schedule.nests[candidate.statement.index()] = candidate.nest;
     auto program = lower(schedule, *candidate.kernel, *candidate.model);
     if (!program) return program.diagnostics();
     const Measured measured = measure({*program}, runner_, options_).front();

@@ -405,7 +405,7 @@ class ScheduleRun {
     for (const For& share : shares_of(statement, model_)) {
       Nest nest = scalar_nest(statement, share);
       auto cost = statement_costs_.estimate({&kernel_, id, &model_, nest});
-      if (!cost || cost->cycles >= code.cost.cycles ||
+      if (!cost || value(*cost, options_.objective) >= value(code.cost, options_.objective) ||
           (options_.must_lower && has_errors(refusal_beside(result_.schedule, id, nest))))
         continue;
       code.nest = std::move(nest);
