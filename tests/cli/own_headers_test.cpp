@@ -82,5 +82,20 @@ TEST_F(OwnHeaders, KeepTheirNames) {
   }
 }
 
+/// A macro replaces a parameter of its name, of headers that a header includes and of flags too.
+TEST_F(OwnHeaders, KeepTheNamesOfTheirMacros) {
+  folder_.write("parts/sum.h", sum_header("") + "#ifndef WIDTH\n #  define WIDTH 4\n#endif\n#define even(n) (n % 2)\n");
+  std::string flagged = lanes_machine;
+  flagged.replace(flagged.find("[lanes.h]"), 9, "[lanes.h], flags: {any: [-DFLAGGED=1, -DBARE]}");
+  folder_.write("lanes.yaml", flagged);
+  for (const std::string name : {"WIDTH", "even", "FLAGGED", "BARE"}) {
+    const Said said = run(name + "[i,j] = A[i,j] + B[i,j]", folder_ / "lanes.yaml");
+    EXPECT_EQ(said.code, 0) << name << "\n" << said.out << said.err;
+  }
+  const Said dims = isamap({"run", "--compute", "C[even,j] = A[even,j] + B[even,j]", "--dims", "even=3,j=10",
+                            "--target", folder_ / "lanes.yaml"});
+  EXPECT_EQ(dims.code, 0) << dims.out << dims.err;
+}
+
 }  // namespace
 }  // namespace isamap::cli_test

@@ -228,32 +228,10 @@ std::string why_compiler_fails(const HardwareModel& model, const fs::path& folde
 
 bool reads_precompiled_headers(const HardwareModel& model) { return !is_clang(compile_command(model, {}, "")); }
 
-/// Of `-IDIR`, `-I DIR`, `-isystem DIR` and `-iquote DIR`.
-static std::vector<fs::path> include_folders(const Command& command) {
-  std::vector<fs::path> folders;
-  for (std::size_t i = 0; i < command.size(); ++i)
-    for (const std::string flag : {"-I", "-isystem", "-iquote"}) {
-      if (!command[i].starts_with(flag)) continue;
-      if (command[i] != flag)
-        folders.emplace_back(command[i].substr(flag.size()));
-      else if (i + 1 < command.size())
-        folders.emplace_back(command[i + 1]);
-    }
-  return folders;
-}
-
-/// Headers of `include` in the folders that the command names, and the shim.
-static std::string texts_of_headers(const HardwareModel& model) {
-  const std::vector<fs::path> folders = include_folders(compile_command(model, {}, ""));
-  std::vector<std::string> names = model.program.include;
-  if (needs_shim(model)) names.push_back(model.program.shim.include);
-  return included_texts(names, folders);
-}
-
 std::string identity(const HardwareModel& model) {
   const Compiler& compiler = compiler_for(model);
   std::string text = compiler.command.empty() ? "" : file_identity(compiler.command[0]);
-  return text + texts_of_headers(model);
+  return text + texts_of_headers(model, include_folders(compile_command(model, {}, "")), needs_shim(model));
 }
 
 }  // namespace isamap

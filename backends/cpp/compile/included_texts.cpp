@@ -68,4 +68,23 @@ std::string included_texts(const std::vector<std::string>& names, const std::vec
   return found.text;
 }
 
+std::vector<fs::path> include_folders(const std::vector<std::string>& command) {
+  std::vector<fs::path> folders;
+  for (std::size_t i = 0; i < command.size(); ++i)
+    for (const std::string flag : {"-I", "-isystem", "-iquote"}) {
+      if (!command[i].starts_with(flag)) continue;
+      if (command[i] != flag)
+        folders.emplace_back(command[i].substr(flag.size()));
+      else if (i + 1 < command.size())
+        folders.emplace_back(command[i + 1]);
+    }
+  return folders;
+}
+
+std::string texts_of_headers(const HardwareModel& model, const std::vector<fs::path>& folders, bool with_shim) {
+  std::vector<std::string> names = model.program.include;
+  if (with_shim && !model.program.shim.include.empty()) names.push_back(model.program.shim.include);
+  return included_texts(names, folders);
+}
+
 }  // namespace isamap

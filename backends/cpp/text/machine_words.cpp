@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpp/text/machine_words.h"
 
+#include <algorithm>
 #include <cctype>
+
+#include "backends/cpp/compile/included_texts.h"
 
 namespace isamap {
 namespace {
@@ -21,6 +24,27 @@ void add_words(const std::string& text, std::set<std::string>& words) {
   }
 }
 
+/// `#define NAME ..` of each line.
+void add_macros(const std::string& text, std::set<std::string>& words) {
+  const auto word_at = [&](std::size_t& at) {
+    at = std::min(text.find_first_not_of(" \t", at), text.size());
+    const std::size_t begin = at;
+    while (at < text.size() && of_identifier(text[at])) ++at;
+    return text.substr(begin, at - begin);
+  };
+  for (std::size_t hash = text.find('#'); hash != std::string::npos; hash = text.find('#', hash + 1)) {
+    const std::size_t before = hash == 0 ? std::string::npos : text.find_last_not_of(" \t", hash - 1);
+    std::size_t at = hash + 1;
+    if ((before == std::string::npos || text[before] == '\n') && word_at(at) == "define") words.insert(word_at(at));
+  }
+}
+
+/// `-DNAME` and `-DNAME=VALUE`.
+void add_macros_of_flags(const std::vector<std::string>& flags, std::set<std::string>& words) {
+  for (const std::string& flag : flags)
+    if (flag.starts_with("-D")) words.insert(flag.substr(2, flag.find('=') - 2));
+}
+
 }  // namespace
 
 std::set<std::string> words_of_machine(const HardwareModel& model) {
@@ -31,6 +55,11 @@ std::set<std::string> words_of_machine(const HardwareModel& model) {
   for (const Instruction& instruction : model.instructions())
     for (const auto& part : instruction.emit.parts)
       if (const auto* text = std::get_if<std::string>(&part)) add_words(*text, words);
+  std::vector<std::string> flags;
+  for (const CompilerFlags& sets : {model.program.flags, model.program.shim.flags})
+    for (const auto& [set, list] : sets) flags.insert(flags.end(), list.begin(), list.end());
+  add_macros_of_flags(flags, words);
+  add_macros(texts_of_headers(model, include_folders(flags), true), words);
   return words;
 }
 

@@ -8,8 +8,9 @@
 
 namespace isamap {
 
-/// Names that the code of a machine's instructions uses: types of its registers and elements, and what `emit` calls.
-/// A variable of one of these names would hide it.
+/// Names that the code of a machine's instructions uses: types of its registers and elements, what `emit` calls, and
+/// macros of its own headers (`include`, `shim`) and flags. A variable of one of these names would hide it, or be
+/// replaced.
 std::set<std::string> words_of_machine(const HardwareModel& model);
 
 }  // namespace isamap
