@@ -25,9 +25,9 @@ namespace {
 
 constexpr std::int64_t max_count = 1 << 20;  // buffers, steps ahead
 
-constexpr std::array<std::string_view, 3> tail_names{"", "pad", "split"};       // as in Tail
-constexpr std::array<std::string_view, 3> first_names{"fill", "flag", "load"};  // as in First
-constexpr std::array<std::string_view, 2> outside_names{"pad", "skip"};         // as in Outside
+constexpr std::array<std::string_view, 3> tail_names{"", "pad", "split"};   // as in Tail
+constexpr std::array<std::string_view, 3> first_names{"", "flag", "load"};  // as in First
+constexpr std::array<std::string_view, 2> outside_names{"pad", "skip"};     // as in Outside
 
 int ahead_by_default(int buffers) { return buffers > 1 ? buffers - 1 : 0; }
 
@@ -267,7 +267,10 @@ constexpr std::array<Keyword<Stage>, 11> stage_keywords{{
      [](const Stage& s) {
        return s.first == First::fill ? "" : with("first", std::string(first_names[static_cast<std::size_t>(s.first)]));
      },
-     [](LineWords& words, Stage& s) { s.first = words.one_of<First>(first_names, "how it starts"); }},
+     [](LineWords& words, Stage& s) {
+       s.first = words.one_of<First>(first_names, "how it starts",
+                                     "leave it out: an output starts at the identity of its reduction");
+     }},
     {"then", [](const Stage& s) { return with("then", joined_by_dots(s.then)); },
      [](LineWords& words, Stage& s) { s.then = names_by_dots(words.cursor(), "a statement"); }},
     {"from", [](const Stage& s) { return with("from", s.from); },

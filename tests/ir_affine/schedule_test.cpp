@@ -63,6 +63,9 @@ TEST(ScheduleLine, Errors) {
   EXPECT_EQ(line_reprinted("for i by 4 tail split tail pad"), "s.yaml:6:27: 'tail' occurs twice\n");
   EXPECT_EQ(line_reprinted("for i by 4 tail cut"),
             "s.yaml:6:21: expected a tail (pad, split), found 'cut'\n  hint: leave it out: it is derived\n");
+  EXPECT_EQ(line_reprinted("stage A in L1 first fill"),
+            "s.yaml:6:25: expected how it starts (flag, load), found 'fill'\n  hint: leave it out: an output starts at "
+            "the identity of its reduction\n");
   EXPECT_EQ(line_reprinted("do s0 with fma(i=j) holding A=1 holding B=2"), "s.yaml:6:37: 'holding' occurs twice\n");
   EXPECT_EQ(line_reprinted("stage A in L1 x2 x3"), "s.yaml:6:22: 'x3' occurs twice\n");
   EXPECT_EQ(line_reprinted("stage A L1"), "s.yaml:6:13: expected 'in' and a memory, found 'L1'\n");
