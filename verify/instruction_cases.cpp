@@ -270,7 +270,7 @@ void add_isolated(const HardwareModel& model, InstructionId id, DType type, std:
                   InstructionCases& found) {
   for (RequestedCase requested : few_to_try(model.instruction(id))) {
     requested.type = type;
-    for (const DType wide : {DType::s64, DType::f64}) {  // a register file may support only one of them
+    for (const DType wide : {DType::u64, DType::s64, DType::f64}) {  // a register file may hold only one of them
       requested.wide = wide;
       const auto number = static_cast<int>(8 * id.index() + found.cases.size());
       auto made = isolated_program(model, id, requested, vectors, number);

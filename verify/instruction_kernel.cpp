@@ -12,8 +12,11 @@ namespace {
 
 constexpr std::int64_t max_elements = 1 << 22;  // of one tensor
 
-/// Bits of any type are compared as unsigned numbers.
-DType as_number(DType type, DType wide) { return is_bits(type) ? integer_of(bits(type), false).value_or(wide) : type; }
+/// Bits of any type are compared as unsigned numbers, those as wide as `wide` in its type.
+DType as_number(DType type, DType wide) {
+  if (!is_bits(type)) return type;
+  return bits(type) == bits(wide) ? wide : integer_of(bits(type), false).value_or(wide);
+}
 
 ScalarExpr hold(const ScalarExpr& e, int read, double value) {
   if (const auto* r = std::get_if<Read>(&e.op)) {

@@ -13,7 +13,7 @@ namespace isamap {
 struct RequestedCase {
   std::vector<std::int64_t> extents;  ///< of the instruction's dims
   DType type = DType::f32;            ///< of operands without one
-  DType wide = DType::s64;            ///< type in which 64 bits of any type are compared
+  DType wide = DType::u64;            ///< type in which 64 bits of any type are compared
   bool twice = false;                 ///< two uses accumulate into one output that starts at the identity
   std::string what;
   std::string through;  ///< a move that loads one of the inputs; empty: any

@@ -165,6 +165,20 @@ TEST(Verify, EveryModelThatRunsHereIsTrue) {
   }
 }
 
+/// No register of this machine holds an integer of 64 bits: they are stored, and compared, as floats.
+TEST(Verify, LoadsOf64BitsAreExecutedByThemselves) {
+  for (const char* load : {"load_a64", "load_b64_shared"}) expect_true("nvidia_sm80", load);
+  const Folder folder;
+  const std::string planted = folder.write(
+      "planted.yaml",
+      changed(model_text("nvidia_sm80"),
+              "load_fragment<${n}, ${p}>({D}, {S}, [=](int lane, int elem) {{ const long r = ${rr},",
+              "load_fragment<${n}, ${p}>({D}, {S}, [=](int lane, int elem) {{ const long r = ${h-1} - (${rr}),"));
+  const Said said = isamap({"hw", "verify", planted, "--instruction", "load_a64", "--json"});
+  EXPECT_EQ(said.code, 5) << said.out << said.err;
+  EXPECT_EQ(row(parsed(said), "load_a64").value("verdict", ""), "differs") << said.out;
+}
+
 TEST(HeavyVerify, EveryInstructionIsTrue) {
   for (const std::string& file : model_files()) expect_true(fs::path(file).stem().string());
 }
