@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command streams move a tile as often as its price says: a stage below loops that its tensor does not use is moved
-// above them, and a tile of partial sums is not loaded at its first visit. Numbers of commands are computed by hand.
+// Tiles are moved as often as their price says: a stage of a command stream, and a copy of any program, below loops
+// that its tensor does not use is moved above them, and a tile of partial sums is not loaded at its first visit.
+// Numbers of commands are computed by hand.
 
 #include <fmt/format.h>
 
@@ -105,6 +106,46 @@ TEST(HoistedStages, SumsThatNothingClearsAreNotMoved) {
       kernel, machine("systolic16"),
       {"for k by 16", "for j by 16", "stage B in spad", "stage C in acc", "for i by 32 unroll", "stage B in array",
        "for i by 16", "stage A in spad x2", "do s0 with compute_accumulated(i=i, j=j, k=k)"});
+}
+
+/// What a program in a language executes: calls by instruction, and element statements.
+std::string executed(const std::string& target, const std::string& dims, const std::vector<std::string>& lines) {
+  const HardwareModel model = machine(target);
+  const Kernel kernel = formula("C[i,j] += A[i,k] * B[k,j]", dims);
+  expect_right(kernel, model, lines);
+  const auto program = lower(schedule_of(lines), kernel, model);
+  if (!program) return render(program.diagnostics());
+  auto data = random_data(kernel, Fill::integers, 7);
+  const auto counts = interpret(*program, model, data);
+  if (!counts) return render(counts.diagnostics());
+  std::string text = fmt::format("elements {}", counts->element_statements);
+  for (const auto& [name, uses] : counts->calls) text += fmt::format(" {} {}", name, uses);
+  return text;
+}
+
+/// The price counts a packed copy once for each tile. So does the program, wherever the copy is written.
+TEST(HoistedStages, APackedCopyOfALanguageIsMadeOnceForEachTile) {
+  const std::string pack = "stage B in ram as [j/32, k, j%32]";
+  const std::vector<std::string> inner{"for j by 32",
+                                       "stage C in vec",
+                                       "for i by 1 unroll",
+                                       "for k by 1",
+                                       "stage B in vec",
+                                       "for j by 16 unroll",
+                                       "do s0 with fma_f32_bcast(j=j)"};
+  const auto nest = [&](std::vector<std::string> lines) {
+    lines.insert(lines.end(), inner.begin(), inner.end());
+    return lines;
+  };
+  for (const std::string dims : {"i=24,j=64,k=16", "i=25,j=70,k=17", "i=1,j=1,k=1"}) {
+    const std::string once = executed("x86_avx512", dims, nest({"for k by 8", pack, "for i by 6"}));
+    EXPECT_EQ(executed("x86_avx512", dims, nest({"for k by 8", "for i by 6", pack})), once) << dims;
+    EXPECT_EQ(executed("x86_avx512", dims, nest({"for k by 8, i by 6", pack})), once) << dims;
+  }
+  // A loop that threads share keeps its copies, and so does one that the tensor uses.
+  const std::string dims = "i=24,j=64,k=16";
+  EXPECT_NE(executed("x86_avx512", dims, nest({"for i by 6 on core", "for k by 8", pack})),
+            executed("x86_avx512", dims, nest({pack, "for i by 6 on core", "for k by 8"})));
 }
 
 }  // namespace
