@@ -160,6 +160,17 @@ std::string unmappable(const Computation& statement, const Instruction& instruct
   return "";
 }
 
+/// An instruction with several operands in state fields and immediates: a mapping holds one constant. Empty: another.
+std::string several_constants(const Instruction& instruction) {
+  std::vector<std::string> names;
+  for (const Operand& operand : instruction.operands)
+    if (!operand.memory.valid()) names.push_back(operand.name);
+  if (names.size() < 2) return "";
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return "operands " + text + " are immediates or state fields, and one constant of an instruction is matched";
+}
+
 Result<std::vector<InstructionId>> chosen(const HardwareModel& model, const std::string& name) {
   std::vector<InstructionId> ids;
   std::vector<std::string> names;
@@ -188,6 +199,8 @@ PairMappings pass_pair(const Kernel& kernel, StatementId statement, const Instru
   if (alignments.empty()) {
     const SaturationReason lossy = why_not_exact(kernel, statement, hardware);
     add_reason(result, lossy ? lossy.reason : body_mismatch(computation, kernel.tensors, hardware));
+    if (const std::string several = several_constants(hardware); !several.empty())
+      add_reason(result, {Reason::Kind::body, false, several});
     return result;
   }
   pass_mappings(alignments, options, result, sink);
