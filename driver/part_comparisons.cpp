@@ -6,6 +6,22 @@
 
 namespace isamap {
 
+TensorPlaces tensor_places(const Kernel& model) {
+  TensorPlaces places;
+  for (std::size_t t = 0; t < model.tensors.size(); ++t) places[model.tensors[t].name] = t;
+  return places;
+}
+
+std::vector<TensorData> tensors_of_part(const Kernel& part, const TensorPlaces& places,
+                                        const std::vector<TensorData>& run) {
+  std::vector<TensorData> data;
+  for (const Tensor& tensor : part.tensors) {
+    data.push_back(run[places.at(tensor.name)]);
+    data.back().shape = tensor.shape;
+  }
+  return data;
+}
+
 void PartComparisons::add(std::size_t part, Kernel kernel, std::vector<TensorData> before,
                           std::vector<TensorData> found) {
   struct Work {

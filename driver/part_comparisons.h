@@ -5,13 +5,24 @@
 
 #include <atomic>
 #include <cstddef>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "isamap/interpret.h"
 #include "support/task_queue.h"
 
 namespace isamap {
+
+/// Positions of the tensors of a model, by name.
+using TensorPlaces = std::map<std::string, std::size_t>;
+TensorPlaces tensor_places(const Kernel& model);
+
+/// The tensors of a part as they are in a run of the model, in the part's shapes: it may group dims otherwise
+/// (frontends/layers.h), the bytes are the same. Each of them is a tensor of the model.
+std::vector<TensorData> tensors_of_part(const Kernel& part, const TensorPlaces& places,
+                                        const std::vector<TensorData>& run);
 
 class PartComparisons {
  public:

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "backends/assembly/model_stream.h"
 #include "backends/model_runner.h"
@@ -22,9 +21,12 @@ class ModelRunner {
  public:
   ModelRunner(const Model& model, const CompiledModel& compiled, const HardwareModel& machine,
               const ModelRunOptions& options, ModelRun& run)
-      : model_(model), compiled_(compiled), machine_(machine), options_(options), run_(run) {
-    for (std::size_t t = 0; t < model_.kernel.tensors.size(); ++t) place_[model_.kernel.tensors[t].name] = t;
-  }
+      : model_(model),
+        compiled_(compiled),
+        machine_(machine),
+        options_(options),
+        run_(run),
+        place_(tensor_places(model.kernel)) {}
 
   void part_by_part() {
     const auto runner = make_runner(machine_);
@@ -94,31 +96,16 @@ class ModelRunner {
 
   template <class Outcome>
   bool did_run(std::size_t p, const Outcome& outcome) {
-    for (const auto& [reason, code] : {std::pair(outcome.missing, Exit::missing),
-                                       {outcome.limit, Exit::limit},
-                                       {outcome.environment, Exit::missing}})
-      if (!reason.empty()) {
-        ends(p, code, {error("not run: " + reason)});
-        return false;
-      }
-    return true;
-  }
-
-  /// Dims may be seen otherwise in a part (frontends/layers.h); the bytes are the same.
-  std::vector<TensorData> taken(const Kernel& kernel) const {
-    std::vector<TensorData> data;
-    for (const Tensor& tensor : kernel.tensors) {
-      data.push_back(run_.data[place_.at(tensor.name)]);
-      data.back().shape = tensor.shape;
-    }
-    return data;
+    const auto why = why_not_run(outcome);
+    if (why) ends(p, why->first, {why->second});
+    return !why;
   }
 
   bool execute(std::size_t p, Runner& runner) {
     const Kernel& kernel = compiled_.parts[p].kernel;
     run_.parts.emplace_back();
     const Stopwatch watch;
-    std::vector<TensorData> found = taken(kernel);
+    std::vector<TensorData> found = tensors_of_part(kernel, place_, run_.data);
     const Program& program = *compiled_.programs[compiled_.parts[p].program]->program;
     const auto outcome = runner.run(program, found, {}, options_.min_seconds);
     run_.seconds_running += watch.seconds();
@@ -142,7 +129,7 @@ class ModelRunner {
     run_.parts.emplace_back();
     if (!ends_here(p)) return true;
     const Kernel& kernel = compared_at(p);
-    std::vector<TensorData> before = taken(kernel);
+    std::vector<TensorData> before = tensors_of_part(kernel, place_, run_.data);
     std::vector<TensorData> found(before.size());
     const std::vector<std::size_t> written = written_by(kernel);
     for (std::size_t i = 0; i < written.size(); ++i) {
@@ -179,7 +166,7 @@ class ModelRunner {
 
   /// Compares with the interpreter, and keeps what was found for the parts behind.
   bool agrees(std::size_t p, const Kernel& kernel, std::vector<TensorData> found) {
-    std::vector<TensorData> expected = taken(kernel);
+    std::vector<TensorData> expected = tensors_of_part(kernel, place_, run_.data);
     interpret(kernel, expected);
     if (!is_equal(p, compare(kernel, expected, found))) return false;
     for (const std::size_t t : written_by(kernel)) {
@@ -245,7 +232,7 @@ class ModelRunner {
   const HardwareModel& machine_;
   const ModelRunOptions& options_;
   ModelRun& run_;
-  std::map<std::string, std::size_t> place_;  ///< of a tensor of the model, by name
+  TensorPlaces place_;
 };
 
 }  // namespace

@@ -10,7 +10,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/common/memory_counts.h"
@@ -51,6 +53,15 @@ struct ModelRun {
   Exit code = Exit::ok;
   Diagnostics problems;  ///< a part that is wrong or did not run, by its name
 };
+
+/// The exit code and the reason of an outcome that did not run; nothing: it ran.
+template <class Outcome>
+std::optional<std::pair<Exit, Diagnostic>> why_not_run(const Outcome& outcome) {
+  for (const auto& [reason, code] :
+       {std::pair(outcome.missing, Exit::missing), {outcome.limit, Exit::limit}, {outcome.environment, Exit::missing}})
+    if (!reason.empty()) return std::pair(code, error("not run: " + reason));
+  return std::nullopt;
+}
 
 /// `data`: one for each tensor (data_of). Stops at the first part that fails.
 ModelRun run_model(const Model& model, const CompiledModel& compiled, const HardwareModel& machine,

@@ -420,13 +420,7 @@ std::string no_kernels_text(const Suite& suite) {
 Diagnostics problems_of(const Suite& suite) {
   Diagnostics all;
   for (const SuiteCase& one : suite.cases) all.insert(all.end(), one.problems.begin(), one.problems.end());
-  return with_sizes_in_file(std::move(all));
-}
-
-Diagnostics with_sizes_in_file(Diagnostics problems) {
-  for (Diagnostic& problem : problems)
-    if (problem.hint.find("--sizes") != std::string::npos) problem.hint = "write numbers for them in the file";
-  return problems;
+  return all;
 }
 
 }  // namespace isamap

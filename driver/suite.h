@@ -132,9 +132,7 @@ std::string marks_legend(const std::vector<const std::vector<SuiteAnswer>*>& ans
 std::string grouped(const std::vector<std::pair<std::string, std::string>>& reasons);
 /// "mobilenet.onnx: 28 layers are no kernels: clip: ...", one line each.
 std::string no_kernels_text(const Suite& suite);
-/// Diagnostics of unreadable files, with sizes to be written in the file.
+/// Diagnostics of unreadable files.
 Diagnostics problems_of(const Suite& suite);
-/// The same problems for verbs that take files without --sizes, which others hint at.
-Diagnostics with_sizes_in_file(Diagnostics problems);
 
 }  // namespace isamap

@@ -406,11 +406,11 @@ Result<SymbolicKernel> load_symbolic_kernel(const std::string& path, const Bindi
 }
 
 Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& file_name, Diagnostics* warnings) {
-  return without_symbols(parse_symbolic_kernel(text, file_name, {}, warnings));
+  return without_symbols_in_file(parse_symbolic_kernel(text, file_name, {}, warnings));
 }
 
 Result<Kernel> load_kernel(const std::string& path, Diagnostics* warnings) {
-  return without_symbols(load_symbolic_kernel(path, {}, warnings));
+  return without_symbols_in_file(load_symbolic_kernel(path, {}, warnings));
 }
 
 }  // namespace isamap

@@ -280,15 +280,33 @@ Diagnostics finish_symbolic(KernelFile& file) {
   return verify(symbolic);
 }
 
-Result<Kernel> without_symbols(Result<SymbolicKernel> read) {
+namespace {
+
+/// `remedy(name, value)` is how to give a size a value where the caller stands.
+template <class Remedy>
+Result<Kernel> numbers_only(Result<SymbolicKernel> read, const Remedy& remedy) {
   if (!read) return read.diagnostics();
   if (!read->has_symbols()) return std::move(read->sample);
   Diagnostics problems;
   for (const SymbolicSize& size : read->facts.sizes)
     problems.push_back(error_at(size.where,
                                 fmt::format("size {} is symbolic ({}) and has no value here", size.name, print(size)),
-                                fmt::format("bind it: --sizes {}={}", size.name, read->at.at(size.name))));
+                                remedy(size.name, read->at.at(size.name))));
   return problems;
+}
+
+}  // namespace
+
+Result<Kernel> without_symbols(Result<SymbolicKernel> read) {
+  return numbers_only(std::move(read), [](const std::string& size, std::int64_t value) {
+    return fmt::format("bind it: --sizes {}={}", size, value);
+  });
+}
+
+Result<Kernel> without_symbols_in_file(Result<SymbolicKernel> read) {
+  return numbers_only(std::move(read), [](const std::string& size, std::int64_t value) {
+    return fmt::format("write a number for it in the file: {}: {}", size, value);
+  });
 }
 
 }  // namespace isamap

@@ -32,6 +32,9 @@ void lift_statement(KernelFile& file, const ParsedStatement& parsed, const Compu
 /// Completes file.symbolic from a kernel without problems, and checks it for all sizes.
 Diagnostics finish_symbolic(KernelFile& file);
 
+/// `without_symbols` for callers that bind no sizes, so that numbers have to stand in the file.
+Result<Kernel> without_symbols_in_file(Result<SymbolicKernel> read);
+
 // Shared with the one-line form.
 
 /// The value to read the kernel at: the first likely one, else a common one.

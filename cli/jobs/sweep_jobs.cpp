@@ -78,7 +78,7 @@ std::optional<std::vector<SuiteCase>> cases_of(const std::vector<std::string>& p
       const auto kernel = load_kernel(path);
       layers = kernel ? Result<LayerList>(as_model(*kernel)) : Result<LayerList>(kernel.diagnostics());
     }
-    if (!layers) return fail(Exit::wrong_input, with_sizes_in_file(layers.diagnostics())), std::nullopt;
+    if (!layers) return fail(Exit::wrong_input, layers.diagnostics()), std::nullopt;
     if (!add_layers(*layers, path, cases)) return std::nullopt;
   }
   if (cases.empty()) {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "driver/compare_outputs.h"
 #include "driver/part_comparisons.h"
@@ -18,7 +17,7 @@ namespace {
 class SizedRun {
  public:
   SizedRun(const CompiledSymbolicModelParts& compiled, const Model& model, std::vector<TensorData> data, ModelRun& run)
-      : compiled_(compiled), model_(model), run_(run) {
+      : compiled_(compiled), model_(model), run_(run), place_(tensor_places(model.kernel)) {
     run_.data = std::move(data);
   }
 
@@ -34,7 +33,7 @@ class SizedRun {
         bands ? statements_of(compiled_, *bands) : compiled_.parts[p].statements;
     const Kernel kernel =
         statements.size() == model_.kernel.statements.size() ? model_.kernel : cut(model_.kernel, statements, "part");
-    std::vector<TensorData> before = taken(kernel);
+    std::vector<TensorData> before = tensors_of_part(kernel, place_, run_.data);
     std::vector<TensorData> found(before.size());
     const std::vector<TensorId> written = traced_tensors(kernel);
     for (std::size_t i = 0; i < written.size() && i < arrays.size(); ++i) {
@@ -73,24 +72,11 @@ class SizedRun {
     return true;
   }
 
-  void index_names() {
-    for (std::size_t t = 0; t < model_.kernel.tensors.size(); ++t) place_[model_.kernel.tensors[t].name] = t;
-  }
-
  private:
   bool wrong(const std::string& why) {
     run_.code = Exit::wrong_result;
     run_.problems = {error(why)};
     return false;
-  }
-
-  std::vector<TensorData> taken(const Kernel& kernel) const {
-    std::vector<TensorData> data;
-    for (const Tensor& tensor : kernel.tensors) {
-      data.push_back(run_.data[place_.at(tensor.name)]);
-      data.back().shape = tensor.shape;
-    }
-    return data;
   }
 
   /// The last call that writes output `o` left it so.
@@ -124,7 +110,7 @@ class SizedRun {
   const CompiledSymbolicModelParts& compiled_;
   const Model& model_;
   ModelRun& run_;
-  std::map<std::string, std::size_t> place_;
+  TensorPlaces place_;
 };
 
 bool has_statements_of(const Model& a, const Model& b) {
@@ -152,7 +138,6 @@ ModelRun run_symbolic_model(const CompiledSymbolicModelParts& compiled, Symbolic
   if (by_parts) data = in_order(std::move(data), compiled.plan.order);
   begin_shared_outputs(stored.kernel, data);
   SizedRun checked(compiled, stored, std::move(data), run);
-  checked.index_names();
   std::vector<std::vector<std::vector<std::uint8_t>>> all;
   const Stopwatch watch;
   PartComparisons comparisons(compiled.parts.size(), options.jobs);
@@ -168,14 +153,11 @@ ModelRun run_symbolic_model(const CompiledSymbolicModelParts& compiled, Symbolic
     return run;
   }
   run.executed = outcome->executed;
-  for (const auto& [reason, code] : {std::pair(outcome->missing, Exit::missing),
-                                     {outcome->limit, Exit::limit},
-                                     {outcome->environment, Exit::missing}})
-    if (!reason.empty()) {
-      run.code = code;
-      run.problems = {error("not run: " + reason)};
-      return run;
-    }
+  if (const auto why = why_not_run(*outcome)) {
+    run.code = why->first;
+    run.problems = {why->second};
+    return run;
+  }
   if (!by_parts && !checked.compare_outputs(all)) return run;
   run.seconds = outcome->seconds;
   run.seconds_compiling = outcome->compiling;

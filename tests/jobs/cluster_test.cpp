@@ -375,7 +375,7 @@ TEST(Cluster, ASweepOfMachinesHasATableAndAPareto) {
                                         "compute: [\"B[i] = A[i]\"]\n");
   const Said refused = isamap({"plan", "sweep", open, "--target", "systolic16"});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_NE(refused.err.find("hint: write numbers for them in the file"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("hint: write a number for it in the file: "), std::string::npos) << refused.err;
 }
 
 TEST(Cluster, ReportsTakePartsOfARun) {
