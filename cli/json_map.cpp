@@ -78,9 +78,11 @@ Json json_of(const Mapping& mapping, const Kernel& kernel, const HardwareModel& 
   json["kinds"] = Json::array();
   for (const Kind kind : mapping.kinds) json["kinds"].push_back(std::string(isamap::name(kind)));
   json["utilisation"] = mapping.utilisation;
-  const std::string why = not_programmable(mapping, kernel, model);
-  json["programmable"] = why.empty();
-  if (!why.empty()) json["why"] = why;
+  const std::vector<Mapping> forms = programmable_forms(mapping, kernel, model);
+  json["programmable"] = !forms.empty();
+  if (forms.empty()) json["why"] = not_programmable(mapping, kernel, model);
+  for (const Mapping& form : forms)
+    if (form.dims != mapping.dims) json["programmed_as"].push_back(object_of(named_digits(form, model)));
   json["price"] = price_json(mapping, kernel, model);
   if (!mapping.carriers.empty()) json["carriers"] = object_of(named_carriers(mapping, model));
   if (!mapping.needs.empty()) json["needs"] = mapping.needs;

@@ -102,25 +102,32 @@ struct MappingTable {
   std::map<std::string, int> reason;  ///< why entries cannot be programmed, and how many
 };
 
+/// A mapping of kind `split` is programmed with its digits whole ("whole"): rows "4 as" below it show how.
 MappingTable table_of(const Kernel& kernel, const HardwareModel& model, const MapResult& result,
                       bool with_other_orders = true) {
   MappingTable table;
-  const auto add_row = [&](const std::string& id, const Mapping& m) {
-    const std::string why = not_programmable(m, kernel, model);
-    table.rows.push_back(
-        {id, instruction_of(m, model).name, kernel.statements[m.statement.index()].name, digits_text(m, model),
-         operands_text(m, kernel, model), fmt::format("{}", fmt::join(m.outer, " ")), kinds_text(m),
-         fmt::format("{:.0f}%", 100 * m.utilisation), std::string(name(m.proof)), why.empty() ? "yes" : "no"});
-    return why;
+  const auto add_row = [&](const std::string& id, const Mapping& m, const std::string& programmable) {
+    table.rows.push_back({id, instruction_of(m, model).name, kernel.statements[m.statement.index()].name,
+                          digits_text(m, model), operands_text(m, kernel, model),
+                          fmt::format("{}", fmt::join(m.outer, " ")), kinds_text(m),
+                          fmt::format("{:.0f}%", 100 * m.utilisation), std::string(name(m.proof)), programmable});
+  };
+  const auto add_rows = [&](const std::string& id, const Mapping& m) {
+    const std::vector<Mapping> forms = programmable_forms(m, kernel, model);
+    const bool as_listed = forms.size() == 1 && forms.front().dims == m.dims;
+    add_row(id, m, forms.empty() ? "no" : as_listed ? "yes" : "whole");
+    for (const Mapping& form : forms)
+      if (!as_listed) add_row(id + " as", form, "yes");
+    return forms.empty() ? not_programmable(m, kernel, model) : "";
   };
   AlternativeDigitOrders other_orders(kernel);
   for (const Mapping& m : result.mappings) {
-    const std::string why = add_row(number_of(m, -1), m);
+    const std::string why = add_rows(number_of(m, -1), m);
     ++table.count.covering;
     why.empty() ? ++table.count.programmable : ++table.reason[why];
     int order = 0;
     if (!with_other_orders) continue;
-    for (const Mapping& other : other_orders.of(m, instruction_of(m, model))) add_row(number_of(m, order++), other);
+    for (const Mapping& other : other_orders.of(m, instruction_of(m, model))) add_rows(number_of(m, order++), other);
   }
   return table;
 }

@@ -127,12 +127,15 @@ void add(const Mapping& mapping, const Kernel& kernel, const HardwareModel& mode
   ++answer.mappings[instruction];
   answer.utilisation = std::max(answer.utilisation, mapping.utilisation);
   answer.texts.insert(text);
-  if (const std::string why = not_programmable(mapping, kernel, model); !why.empty()) {
-    ++answer.not_programmable[instruction + ": " + why];
+  const std::vector<Mapping> forms = programmable_forms(mapping, kernel, model);
+  if (forms.empty()) {
+    ++answer.not_programmable[instruction + ": " + not_programmable(mapping, kernel, model)];
     return;
   }
   ++answer.programmable[instruction];
-  answer.programmable_utilisation = std::max(answer.programmable_utilisation, mapping.utilisation);
+  for (const Mapping& form : forms)
+    answer.programmable_utilisation = std::max(answer.programmable_utilisation, form.utilisation);
+  answer.utilisation = std::max(answer.utilisation, answer.programmable_utilisation);
   answer.programmable_texts.insert(text);
 }
 

@@ -19,18 +19,22 @@ namespace {
 /// of the digits': these stay in all of them.
 bool only_cut(const Mapping& mapping) {
   const auto is = [&](Kind kind) { return mapping.kinds.count(kind) > 0; };
-  return is(Kind::split) && !is(Kind::skew) && !is(Kind::block_diagonal) && !is(Kind::partial) && !is(Kind::constant);
+  return is(Kind::split) && !is(Kind::skew) && !is(Kind::block_diagonal) && !is(Kind::partial);
 }
 
 }  // namespace
 
-std::string not_programmable(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
-  std::string why = not_lowered(mapping, model);
-  if (why.empty() || !only_cut(mapping)) return why;
+std::vector<Mapping> programmable_forms(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
+  if (not_lowered(mapping, model).empty()) return {mapping};
+  if (!only_cut(mapping)) return {};
   const Computation& statement = kernel.statements[mapping.statement.index()];
-  for (const Mapping& spread : digit_assignments(mapping, statement, instruction_of(mapping, model)))
-    if (not_lowered(spread, model).empty()) return "";
-  return why;
+  std::vector<Mapping> forms = digit_assignments(mapping, statement, instruction_of(mapping, model));
+  std::erase_if(forms, [&](const Mapping& form) { return !not_lowered(form, model).empty(); });
+  return forms;
+}
+
+std::string not_programmable(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
+  return programmable_forms(mapping, kernel, model).empty() ? not_lowered(mapping, model) : "";
 }
 
 MappingCount count_mappings(const std::vector<Mapping>& mappings, const Kernel& kernel, const HardwareModel& model) {

@@ -28,6 +28,11 @@ namespace isamap {
 /// whether a schedule of it fits into the memories is for `schedule` to find. A microsecond, no search.
 std::string not_programmable(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model);
 
+/// The mapping as lowering takes it: itself, or each mapping with the same digits, whole, on dims of their slots (kind
+/// `split`: `i = 16*i, j = i` is `i = i, j = 1` and `i = 1, j = i`), of which the search chooses. None where
+/// `not_programmable` gives a reason.
+std::vector<Mapping> programmable_forms(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model);
+
 struct MappingCount {
   std::int64_t covering = 0, programmable = 0;  ///< all of them; those that can be programmed
   bool operator==(const MappingCount&) const = default;

@@ -5,6 +5,7 @@
 
 #include "isamap/mapper.h"
 #include "isamap/scheduler.h"
+#include "mapper/mapping_names.h"
 #include "scheduler/nest/lowering_support.h"
 #include "scheduler/space/digit_assignments.h"
 #include "tests/scheduler/support.h"
@@ -74,10 +75,24 @@ TEST(Programmable, ACutDigitIsDistributedWhole) {
   }
 }
 
+/// A constant that a command carries does not hinder it: the schedules of this kernel have `store_scaled(i=i, j=j)`.
+TEST(Programmable, ACutDigitBesideAConstantIsDistributedWhole) {
+  const Kernel kernel = example("linear_s8");
+  const HardwareModel model = machine("vta16");
+  std::vector<std::string> forms;
+  for (const Mapping& mapping : mapped(kernel, model).mappings)
+    for (const Mapping& form : programmable_forms(mapping, kernel, model)) {
+      EXPECT_EQ(not_lowered(form, model), "");
+      if (mapping.constant) forms.push_back(digits_text(form, model));
+    }
+  EXPECT_EQ(forms, (std::vector<std::string>{"i = i, j = 1", "i = 1, j = i", "i = j, j = 1", "i = 1, j = j",
+                                             "i = i.j, j = 1", "i = i, j = j", "i = j, j = i", "i = 1, j = i.j"}));
+}
+
 /// What the search takes is what is called programmable.
 TEST(Programmable, IsWhatTheSearchTakes) {
   for (const char* target : {"vta16", "dot16", "conv3x3", "x86_avx512_vnni"})
-    for (const char* name : {"gemm_s8", "gemm_u7s7s32", "conv2d_s8", "depthwise", "scan", "softmax"}) {
+    for (const char* name : {"gemm_s8", "gemm_u7s7s32", "conv2d_s8", "depthwise", "scan", "softmax", "linear_s8"}) {
       const Kernel kernel = example(name);
       const HardwareModel model = machine(target);
       for (const Mapping& mapping : mapped(kernel, model).mappings) {
