@@ -313,7 +313,9 @@ std::optional<SymbolicCompilation> symbolic_program_of(const Options& options, c
                                                        const HardwareModel& model, Exit& code) {
   const auto with = compile_options(options, kernel, model, code);
   if (!with) return std::nullopt;
-  return compile_symbolic(kernel, model, *with);
+  SymbolicCompilation compiled = compile_symbolic(kernel, model, *with);
+  if (compiled.program && !compiled.problems.empty()) fail(Exit::ok, compiled.problems);  // warnings
+  return compiled;
 }
 
 Exit emit_symbolic(const Options& options, const SymbolicKernel& kernel) {
@@ -361,6 +363,8 @@ Exit schedule_symbolic(const Options& options, const SymbolicKernel& kernel) {
     comment += "; rows of its parts:";
     for (const RowPart& part : program.versions[v].parts)
       comment += fmt::format(" {}{}", part.rows, part.loops.empty() ? "" : "*n");
+    if (const auto own = parts_with_own_schedule(program.versions[v]); !own.empty())
+      comment += fmt::format("; schedules of their own: {} rows", fmt::join(own, ", "));
   }
   return deliver(options, text + file_text(*compiled, comments));
 }

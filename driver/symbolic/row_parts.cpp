@@ -126,6 +126,7 @@ class NumberedLoops {
 /// A whole program of so many rows, and its predicted cycles.
 struct RowParts::RowBlock {
   RowPart part;
+  Schedule schedule;
   double cycles = std::numeric_limits<double>::infinity();
 };
 
@@ -233,7 +234,7 @@ std::optional<RowParts::RowBlock> RowParts::block_of(const Schedule& schedule, s
                                                      const std::vector<RowBlock>& others) const {
   std::optional<RowBlock> found;
   if (auto program = lowered(schedule, rows)) {
-    found = RowBlock{{std::move(*program), rows, {}}};
+    found = RowBlock{{std::move(*program), rows, {}}, schedule};
     if (const auto cycles = price(schedule, rows)) found->cycles = *cycles;
   }
   const bool is_rest = rows > searched_rests && rows < *std::rbegin(row_blocks);
@@ -242,11 +243,12 @@ std::optional<RowParts::RowBlock> RowParts::block_of(const Schedule& schedule, s
   const RowBlock* const like = found ? &*found : others.empty() ? nullptr : &others.front();
   if (own.program && (!found || own.scheduled->cost.cycles < found->cycles) &&
       (like == nullptr || same_packing({{*own.program, rows, {}}}, {like->part})))
-    found = RowBlock{{std::move(*own.program), rows, {}}, own.scheduled->cost.cycles};
+    found =
+        RowBlock{{std::move(*own.program), rows, {}}, std::move(own.scheduled->schedule), own.scheduled->cost.cycles};
   return found;
 }
 
-std::vector<RowPart> RowParts::blocks(const Schedule& schedule, std::int64_t most) const {
+std::vector<RowPart> RowParts::blocks(Schedule& schedule, std::int64_t most) const {
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(*std::rbegin(row_blocks)) - 1);
   std::iota(sizes.begin(), sizes.end(), 1);
   std::copy_if(std::rbegin(row_blocks), std::rend(row_blocks), std::back_inserter(sizes), [&](std::int64_t rows) {
@@ -265,7 +267,9 @@ std::vector<RowPart> RowParts::blocks(const Schedule& schedule, std::int64_t mos
   }
   std::vector<RowPart> parts;
   for (auto block = made.rbegin(); block != made.rend(); ++block) parts.push_back(std::move(block->part));
-  return same_packing(parts, parts) ? std::move(parts) : std::vector<RowPart>{};
+  if (!same_packing(parts, parts)) return {};
+  schedule = std::move(made.back().schedule);
+  return parts;
 }
 
 bool passes_take_time(const SymbolicKernel& kernel, const Rows& rows, const HardwareModel& model) {

@@ -46,8 +46,8 @@ class RowParts {
   /// Blocks of one row serve any number of them; larger ones are made where the model says that a row is cheaper there.
   /// It does not price the latency between statements, which several rows hide: several statements have all blocks.
   /// Blocks between the largest and the smallest are made where each pass takes time, and none of more rows than
-  /// `most`.
-  std::vector<RowPart> blocks(const Schedule& schedule, std::int64_t most) const;
+  /// `most`. `schedule` becomes that of the largest block.
+  std::vector<RowPart> blocks(Schedule& schedule, std::int64_t most) const;
 
  private:
   struct RowBlock;

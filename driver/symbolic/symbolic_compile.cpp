@@ -111,7 +111,7 @@ class SymbolicCompiler {
     start_program();
     for (std::size_t v = 0; v < options_.versions.size(); ++v) {
       const ScheduleVersion& written = options_.versions[v];
-      const Schedule& schedule = written.schedules[0];
+      Schedule schedule = written.schedules[0];
       const std::int64_t most = largest_rows(written.when);
       std::vector<RowPart> parts = parts_.walking(schedule);
       if (parts.empty()) parts = parts_.blocks(schedule, most);
@@ -140,7 +140,8 @@ class SymbolicCompiler {
     Schedule schedule = compiled.scheduled->schedule;
     std::vector<RowPart> parts = parts_.walking_with_fewer_prefetches(schedule);
     const std::int64_t most = largest_rows({});
-    if (parts.empty()) parts = parts_.blocks(schedule, most);
+    const bool in_blocks = parts.empty();
+    if (in_blocks) parts = parts_.blocks(schedule, most);
     if (parts.empty() && parts_.packs()) {  // blocks pack their constants in several ways: pack none
       parts_.pack_nothing();
       return version(rows);
@@ -150,9 +151,10 @@ class SymbolicCompiler {
                                       "bind sizes with --sizes")});
     start_program();
     std::vector<RowPart> first = parts_.rests_first(schedule, parts, most);
+    const bool searched_here = !in_blocks || schedule.nests == compiled.scheduled->schedule.nests;
+    result_.found_at.push_back(searched_here ? rows : parts.front().rows);
     result_.program->versions.push_back({{}, needed_of(std::move(parts), most), std::move(first)});
-    result_.schedules.push_back(schedule);
-    result_.found_at.push_back(rows);
+    result_.schedules.push_back(std::move(schedule));
     return true;
   }
 

@@ -48,6 +48,12 @@ struct SymbolicProgram {
   std::vector<StatementLaunch> launches = {};
 };
 
+/// The part whose schedule is the version's: the first that serves any number of tiles, else the largest block. Others
+/// may have schedules of their own (`Program::schedule_text`). The version has parts.
+const RowPart& main_part(const RowVersion& version);
+/// Rows of the parts with another schedule than the version's.
+std::vector<std::int64_t> parts_with_own_schedule(const RowVersion& version);
+
 /// The smallest number of rows that the parts do not serve; nothing: they serve every number. Each part takes all
 /// multiples of its rows that are left, so that numbers below the rows of the first part decide for all.
 std::optional<std::int64_t> uncovered_rows(const RowVersion& version);

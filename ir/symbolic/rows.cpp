@@ -140,6 +140,20 @@ Kernel with_rows(const SymbolicKernel& kernel, const Rows& rows, std::int64_t co
   return block;
 }
 
+const RowPart& main_part(const RowVersion& version) {
+  const auto loops =
+      std::find_if(version.parts.begin(), version.parts.end(), [](const RowPart& part) { return !part.loops.empty(); });
+  return loops == version.parts.end() ? version.parts.front() : *loops;
+}
+
+std::vector<std::int64_t> parts_with_own_schedule(const RowVersion& version) {
+  std::vector<std::int64_t> rows;
+  const std::string& schedule = main_part(version).program.schedule_text;
+  for (const RowPart& part : version.parts)
+    if (part.program.schedule_text != schedule) rows.push_back(part.rows);
+  return rows;
+}
+
 std::optional<std::int64_t> uncovered_rows(const RowVersion& version) {
   if (version.parts.empty()) return 1;
   for (std::int64_t rows = 0; rows < version.parts.front().rows; ++rows) {

@@ -81,7 +81,9 @@ class SymbolicUnit {
     for (std::size_t v = 0; v < program_.versions.size(); ++v) {
       const RowVersion& version = program_.versions[v];
       out += comment(fmt::format("\nversion {}, {}:", v + 1, guard_words(version)), " ");
-      out += comment(version.parts[0].program.schedule_text, "   ");
+      out += comment(main_part(version).program.schedule_text, "   ");
+      if (const auto own = parts_with_own_schedule(version); !own.empty())
+        out += comment(fmt::format("schedules of their own: {} rows", fmt::join(own, ", ")), "   ");
     }
     std::set<std::string> assumptions;
     for (const RowVersion& version : program_.versions)
