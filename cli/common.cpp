@@ -170,8 +170,8 @@ std::vector<std::string> warnings_told() {
   for (const Diagnostic& problem : run_output.problems) {
     if (problem.severity != Severity::warning) continue;
     const SourceLocation& where = problem.where;
-    texts.push_back(fmt::format("{}:{}:{}: {}{}{}", where.file, where.line, where.column, problem.message,
-                                problem.hint.empty() ? "" : "; ", problem.hint));
+    const std::string place = where.file.empty() ? "" : fmt::format("{}:{}:{}: ", where.file, where.line, where.column);
+    texts.push_back(place + problem.message + (problem.hint.empty() ? "" : "; " + problem.hint));
   }
   return texts;
 }

@@ -173,6 +173,7 @@ bool make_one_program(const Options& options, const std::vector<Bindings>& sizes
   one.with = std::move(*with);
   one.compiled = compile_symbolic(*kernel, *one.model, one.with);
   if (one.compiled->program) {
+    if (!one.compiled->problems.empty()) fail(Exit::ok, one.compiled->problems);  // warnings
     one.runner = make_symbolic_runner(*one.compiled->program, *one.model);
     return true;
   }

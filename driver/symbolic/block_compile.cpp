@@ -238,6 +238,27 @@ std::vector<GridCandidate> find_candidates(std::vector<std::vector<PlannedGrid>>
   return candidates;
 }
 
+/// For each statement that is scalar code in some version because no program of instructions serves all sizes.
+Diagnostics scalar_warnings(const SymbolicKernel& kernel, const std::vector<GuardedSchedule>& versions,
+                            const std::vector<GridCandidate>& candidates) {
+  Diagnostics warnings;
+  std::string sizes;
+  for (const auto& [name, value] : kernel.at) sizes += fmt::format("{}{}={}", sizes.empty() ? "" : ",", name, value);
+  for (std::size_t s = 0; s < kernel.sample.statements.size(); ++s) {
+    const auto why = [&](const GuardedSchedule& version) { return candidates[version.schedule].grids[s]->why_scalar; };
+    const auto is_scalar = [&](const GuardedSchedule& version) { return !why(version).empty(); };
+    const auto found = std::find_if(versions.begin(), versions.end(), is_scalar);
+    if (found == versions.end()) continue;
+    Diagnostic warning = error_at(kernel.sample.where,
+                                  fmt::format("{} is scalar code: no program of instructions serves all sizes: {}",
+                                              kernel.sample.statements[s].name, why(*found).front().message),
+                                  "bind sizes: --sizes " + sizes);
+    warning.severity = Severity::warning;
+    warnings.push_back(std::move(warning));
+  }
+  return warnings;
+}
+
 class BlockCompiler {
  public:
   BlockCompiler(const SymbolicKernel& kernel, const HardwareModel& model, const CompileOptions& options)
@@ -470,7 +491,7 @@ class BlockCompiler {
     share_packed_constants(program);
     ISAMAP_CHECK(!uncovered_sizes(program), "the versions do not cover all sizes");
     result_.code = Exit::ok;
-    result_.problems.clear();
+    result_.problems = scalar_warnings(kernel_, versions, candidates_);
     result_.program = std::move(program);
     return true;
   }

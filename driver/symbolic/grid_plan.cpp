@@ -94,6 +94,7 @@ PlannedGrid planned_grid(const GridShape& shape, const Schedule& schedule, const
 Diagnostics complete(PlannedGrid& plan, const GridShape& shape, const HardwareModel& model,
                      const CompileOptions& options) {
   Diagnostics why;
+  const bool has_instruction = !uses_no_instruction(plan.grid.schedule);
   while (!plan.lowered && !plan.next.empty()) {
     const GridSchedules schedules = std::move(plan.next.front());
     plan.next.erase(plan.next.begin());
@@ -104,6 +105,7 @@ Diagnostics complete(PlannedGrid& plan, const GridShape& shape, const HardwareMo
     else if (why.empty())
       why = grid.diagnostics();
   }
+  if (plan.lowered && has_instruction && uses_no_instruction(plan.grid.schedule)) plan.why_scalar = why;
   return why;
 }
 

@@ -13,6 +13,7 @@ struct PlannedGrid {
   Grid grid;  ///< only a shape and a schedule at first
   bool lowered = false;
   std::vector<GridSchedules> next = {};  ///< to be tried in order
+  Diagnostics why_scalar = {};           ///< it is scalar code in place of instructions: what stands against these
 };
 
 /// The schedule as it is, or with less in it. `all`: schedules of other sizes, for blocks of rests.

@@ -23,7 +23,7 @@ struct SymbolicCompilation {
   std::vector<Schedule> schedules;       ///< by version; of grids: by version and statement
   std::vector<std::int64_t> found_at;    ///< by version: the number of rows that its schedule was searched at
   Exit code = Exit::ok;
-  Diagnostics problems;  ///< without a program: why, and what would work
+  Diagnostics problems;  ///< without a program: why, and what would work; with one: warnings
 };
 
 /// Searches schedules at a number of rows that is likely and at a small one, lowers each at multiples of its tiles, and

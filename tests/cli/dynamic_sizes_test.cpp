@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 #include <regex>
+#include <sstream>
 
 #include "tests/cli/program.h"
 
@@ -264,6 +265,54 @@ TEST(DynamicSizes, SimulatorsAreBoundAtTheCallWithoutANewSearch) {
   }
   EXPECT_FALSE(json["runs"][0].contains("searched_because"));
   EXPECT_FALSE(json["runs"][2].contains("searched_because"));
+}
+
+/// Blocks of rows are searched by themselves: the schedule of the largest is the one of the kernel, in every verb.
+TEST(DynamicSizes, ScheduleAndEmitSayTheSameSchedule) {
+  const Folder folder;
+  const std::string file = folder.write("rows.yaml", R"(kernel: rows
+dims: {M: {min: 0, max: 300}}
+tensors:
+  A: {shape: [M, 37]}
+  B: {shape: [37, 19], constant: true}
+  C: {shape: [M, 19], output: true}
+  D: {shape: [M]}
+compute:
+  - C[i,j] += A[i,k] * B[k,j]
+  - D[i] max= C[i,j]
+)");
+  const Said found = isamap({"schedule", file, "--target", "x86_avx512", "--json"});
+  ASSERT_EQ(found.code, 0) << found.err;
+  const std::string schedule = parsed(found)["best"]["schedule"];
+  const std::string lines = schedule.substr(schedule.find("schedule: "));
+  std::string commented;
+  std::istringstream text(lines);
+  for (std::string line; std::getline(text, line);) commented += "//   " + line + "\n";
+  const Said emitted = isamap({"emit", file, "--target", "x86_avx512"});
+  EXPECT_NE(emitted.out.find(commented), std::string::npos) << emitted.out.substr(0, 3000) << "\nexpected\n"
+                                                            << commented;
+  const Said again = isamap({"emit", file, "--target", "x86_avx512", "--schedule", folder.write("s.yaml", schedule)});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_NE(again.out.find(commented), std::string::npos) << again.out.substr(0, 3000);
+  const Said ran = isamap({"run", file, "--target", "x86_avx512", "--sizes", "M=0,1,63,64,65,300"});
+  EXPECT_TRUE(ran.code == 0 || ran.code == 77) << ran.out << ran.err;
+}
+
+/// Tile registers whose shape is state need numbers: scalar code in their place is no secret.
+TEST(DynamicSizes, ScalarCodeForAllSizesIsAWarning) {
+  const std::string warning = "s0 is scalar code: no program of instructions serves all sizes: ";
+  const std::vector<std::string> product{"schedule", "--compute",           "C[i,j] += A[i,k] * B[k,j]",
+                                         "--dims",   "i=64,j=1..4096,k=64", "--dtypes"};
+  std::vector<std::string> tiles = product, vectors = product;
+  tiles.insert(tiles.end(), {"A=s8,B=s8,C=s32", "--target", "intel_amx", "--json"});
+  vectors.insert(vectors.end(), {"A=f32,B=f32,C=f32", "--target", "x86_avx512"});
+  const Said scalar = isamap(tiles);
+  EXPECT_EQ(scalar.code, 0) << scalar.err;
+  EXPECT_NE(scalar.err.find(warning), std::string::npos) << scalar.err;
+  EXPECT_NE(scalar.err.find("hint: bind sizes: --sizes j="), std::string::npos) << scalar.err;
+  ASSERT_EQ(parsed(scalar)["notes"].size(), 1U) << scalar.out;
+  EXPECT_NE(parsed(scalar)["notes"][0].get<std::string>().find(warning), std::string::npos);
+  EXPECT_EQ(isamap(vectors).err.find(warning), std::string::npos);
 }
 
 TEST(DynamicSizes, EmitHasOneEntryWithTheSizes) {
