@@ -165,6 +165,13 @@ Exit fail(Exit code, const std::string& message, const std::string& hint) {
   return fail(code, Diagnostics{error(message, hint)});
 }
 
+bool refused_seconds(const Options& options, const char* what) {
+  if (options.schedule.max_seconds <= 0) return false;
+  fail(Exit::usage, fmt::format("limit {} by evaluations: a limit in seconds is not reproducible", what),
+       "--budget evals=N");
+  return true;
+}
+
 std::vector<std::string> warnings_told() {
   std::vector<std::string> texts;
   for (const Diagnostic& problem : run_output.problems) {

@@ -27,6 +27,8 @@ std::vector<std::pair<std::string, std::string>> known_models();
 /// Prints the diagnostics on stderr and returns the code: `return fail(Exit::wrong_input, loaded.diagnostics())`.
 Exit fail(Exit code, const Diagnostics& diagnostics);
 Exit fail(Exit code, const std::string& message, const std::string& hint = "");
+/// True, and reported as a usage error: --budget limits `what` ("searches") in seconds, where results are reproducible.
+bool refused_seconds(const Options& options, const char* what);
 
 std::optional<HardwareModel> load_target(const Options& options);  ///< empty: an error was reported
 /// Rejects --dims and types for a kernel file, which states its own. False: an error was reported.

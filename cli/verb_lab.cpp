@@ -145,9 +145,7 @@ std::optional<lab::RunOptions> lab_run_options(const Options& options, Exit& cod
     if (std::none_of(isamap::strategies().begin(), isamap::strategies().end(),
                      [&](const auto& known) { return known.first == chosen.name; }))
       return fail(code, "there is no strategy '" + chosen.name + "'", "docs/laboratory.md lists them"), std::nullopt;
-  if (options.schedule.max_seconds > 0)
-    return fail(code, "limit trials by evaluations: a limit in seconds is not reproducible", "--budget evals=N"),
-           std::nullopt;
+  if (refused_seconds(options, "trials")) return std::nullopt;
   if (options.cost == "measured" || options.cost == "learned")
     return fail(code, "trials must be reproducible; --cost " + options.cost + " is not",
                 "`isamap tune --store FILE` measures"),

@@ -134,6 +134,34 @@ void collect_calls(const std::vector<Node>& nodes, std::set<std::size_t>& used) 
                node.is);
 }
 
+/// By access of the statement; an error if some operand has none.
+Result<std::vector<Routes>> routes_of_operands(const Instruction& instruction, const Kernel& kernel,
+                                               const Computation& statement, const Mapping& mapping,
+                                               const HardwareModel& model) {
+  std::vector<Routes> all;
+  for (int a = 0; a < access_count(statement); ++a) {
+    const int own =
+        static_cast<int>(std::find(mapping.operands.begin(), mapping.operands.end(), a) - mapping.operands.begin());
+    all.push_back(routes(kernel, statement, mapping, own, model));
+    if (!all.back().routes.empty()) continue;
+    const TensorId t = operand_of_access(instruction, own);
+    std::string why;
+    constexpr std::size_t most = 2;
+    for (std::size_t r = 0; r < std::min(most, all.back().reasons.size()); ++r)
+      why += (why.empty() ? "" : "; ") + all.back().reasons[r];
+    return error(fmt::format("{} operand {} of {}: {}", a == 0 ? "nothing brings out" : "nothing fills",
+                             instruction.tensors[t.index()].name, instruction.name, why));
+  }
+  return all;
+}
+
+/// The next combination of routes, the first operand's fastest; false: it was the last one.
+bool pick_next(std::vector<std::size_t>& pick, const std::vector<Routes>& all) {
+  std::size_t a = 0;
+  while (a < pick.size() && ++pick[a] == all[a].routes.size()) pick[a++] = 0;
+  return a < pick.size();
+}
+
 Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, const RequestedCase& requested,
                                   std::int64_t vectors) {
   const InstructionForm form = rerolled_form(model, id);
@@ -150,26 +178,15 @@ Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, 
   for (std::size_t d = 0; d < rerolled.extents.size(); ++d)
     mapping.dims.push_back({Digit{AffineExpr::dim(instruction.statement().domain.dims[d].name), rerolled.extents[d]}});
   const Computation statement = fuse(kernel->statements[0], mapping);
-  std::vector<Routes> all;
-  for (int a = 0; a < access_count(statement); ++a) {
-    const int own =
-        static_cast<int>(std::find(mapping.operands.begin(), mapping.operands.end(), a) - mapping.operands.begin());
-    all.push_back(routes(*kernel, statement, mapping, own, model));
-    if (!all.back().routes.empty()) continue;
-    const TensorId t = operand_of_access(instruction, own);
-    std::string why;
-    constexpr std::size_t most = 2;
-    for (std::size_t r = 0; r < std::min(most, all.back().reasons.size()); ++r)
-      why += (why.empty() ? "" : "; ") + all.back().reasons[r];
-    return error(fmt::format("{} operand {} of {}: {}", a == 0 ? "nothing brings out" : "nothing fills",
-                             instruction.tensors[t.index()].name, instruction.name, why));
-  }
+  const auto all = routes_of_operands(instruction, *kernel, statement, mapping, model);
+  if (!all) return all.diagnostics();
   // Routes of single operands may be incompatible: tries every combination, direct ones first.
-  std::vector<std::size_t> pick(all.size(), 0);
+  std::vector<std::size_t> pick(all->size(), 0);
   Diagnostics refused;
-  for (int attempts = 0; attempts < 32; ++attempts) {
+  bool more = true;
+  for (int attempts = 0; more && attempts < 32; ++attempts, more = pick_next(pick, *all)) {
     std::vector<Route> chosen;
-    for (std::size_t a = 0; a < all.size(); ++a) chosen.push_back(all[a].routes[pick[a]]);
+    for (std::size_t a = 0; a < all->size(); ++a) chosen.push_back((*all)[a].routes[pick[a]]);
     constexpr int turns = 3;  // tiles at several addresses, so that wrong addresses show
     for (const Staging& staging : {Staging{true, turns}, {true, 1}, {false, turns}, {false, 1}}) {
       if (staging.flag &&
@@ -187,9 +204,6 @@ Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, 
         if (refused.empty() && !program) refused = program.diagnostics();
       }
     }
-    std::size_t a = 0;
-    while (a < pick.size() && ++pick[a] == all[a].routes.size()) pick[a++] = 0;
-    if (a == pick.size()) break;
   }
   return refused.empty() ? Diagnostics{error("no program is brought its operands so")} : refused;
 }

@@ -148,6 +148,34 @@ std::string bound_in_words(const Instruction& instruction) {
   return why;
 }
 
+/// By vector: where intermediate sums may overflow in one order or precision only, infinities prove no difference.
+/// These are the vectors for which a thousand products of their operands would come near the largest number of `type`.
+std::vector<bool> near_overflow(const std::vector<TensorData>& operands, DType type, std::int64_t vectors) {
+  const double large = std::ldexp(1.0, (format_of(type).emax - kSumRoom) / 2);
+  std::vector<bool> near(static_cast<std::size_t>(vectors), false);
+  for (const TensorData& data : operands) {
+    if (!is_float(data.dtype) || data.shape.empty() || vectors == 0) continue;
+    const std::int64_t count = data.count() / vectors;
+    for (std::int64_t i = 0; i < data.count(); ++i)
+      if (const double x = std::fabs(data.get(i).real); std::isfinite(x) && x > large)
+        near[static_cast<std::size_t>(i / count)] = true;
+  }
+  return near;
+}
+
+/// Units of error_bounds in which an instruction of these numerics may err.
+double error_units(const Numerics& numerics, DType type) {
+  const double units = numerics.round == Numerics::Round::truncate ? 2 : 1;  // one unit in the last place, not half
+  if (!numerics.bits || !is_float(type)) return units;  // the bound is in units of the type's last place
+  return std::ldexp(units, std::max(0, format_of(type).precision - static_cast<int>(*numerics.bits)));
+}
+
+bool equal_scalars(DType type, const Scalar& a, const Scalar& b, bool signs_of_zeros) {
+  if (!is_float(type)) return a.integer == b.integer;
+  if (a.real != b.real) return std::isnan(a.real) && std::isnan(b.real);
+  return !signs_of_zeros || a.real != 0 || std::signbit(a.real) == std::signbit(b.real);
+}
+
 std::vector<std::int64_t> differing(const Kernel& kernel, const Instruction& instruction,
                                     const std::vector<TensorData>& before, const TensorData& found,
                                     std::vector<TensorData>& expected) {
@@ -167,36 +195,20 @@ std::vector<std::int64_t> differing(const Kernel& kernel, const Instruction& ins
   if (found.count() != reference.count()) return {0};
   std::vector<double> bounds;
   if (!exact) bounds = error_bounds(kernel, expected)[out];
-  const bool truncates = instruction.numerics.round == Numerics::Round::truncate;
-  double factor = truncates ? 2 : 1;                           // one unit in the last place, not half
-  if (instruction.numerics.bits && is_float(reference.dtype))  // the bound is in units of the type's last place
-    factor = std::ldexp(
-        factor, std::max(0, format_of(reference.dtype).precision - static_cast<int>(*instruction.numerics.bits)));
-  const double floor = flushes && is_float(reference.dtype) ? 2 * smallest_normal(reference.dtype) : 0;
+  const DType type = reference.dtype;
+  const double units = error_units(instruction.numerics, type);
+  const double floor = flushes && is_float(type) ? 2 * smallest_normal(type) : 0;
   const std::int64_t vectors = reference.shape.empty() ? 1 : reference.shape[0];
   const std::int64_t each = vectors > 0 ? reference.count() / vectors : 0;
-  // Where intermediate sums may overflow in one order or precision only, infinities prove no difference: where a
-  // thousand products of such operands would come near the largest number.
-  const double large = std::ldexp(1.0, (format_of(reference.dtype).emax - kSumRoom) / 2);
-  std::vector<bool> huge(static_cast<std::size_t>(vectors), false);
-  for (const TensorData& data : seen) {
-    if (exact || !is_float(data.dtype) || data.shape.empty() || vectors == 0) continue;
-    const std::int64_t count = data.count() / vectors;
-    for (std::int64_t i = 0; i < data.count(); ++i)
-      if (const double x = std::fabs(data.get(i).real); std::isfinite(x) && x > large)
-        huge[static_cast<std::size_t>(i / count)] = true;
-  }
+  const std::vector<bool> near = exact ? std::vector<bool>{} : near_overflow(seen, type, vectors);
   for (std::int64_t i = 0; i < reference.count(); ++i) {
     const Scalar a = reference.get(i), b = found.get(i);
-    bool same = is_float(reference.dtype) ? a.real == b.real || (std::isnan(a.real) && std::isnan(b.real))
-                                          : a.integer == b.integer;
-    if (same && signs && is_float(reference.dtype) && a.real == 0) same = std::signbit(a.real) == std::signbit(b.real);
+    bool same = equal_scalars(type, a, b, signs);
     if (!same && !exact) {
-      const double x = as_double(reference.dtype, a);
-      const double y = as_double(reference.dtype, b);
-      const double bound = bounds.empty() ? 0 : bounds[static_cast<std::size_t>(i)] * factor;
+      const double x = as_double(type, a), y = as_double(type, b);
+      const double bound = bounds.empty() ? 0 : bounds[static_cast<std::size_t>(i)] * units;
       if (!std::isfinite(x) || !std::isfinite(y))
-        same = huge[static_cast<std::size_t>(i / each)];
+        same = near[static_cast<std::size_t>(i / each)];
       else
         same = !std::isfinite(bound) || std::fabs(x - y) <= bound + floor;
     }

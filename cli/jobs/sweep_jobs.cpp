@@ -103,6 +103,24 @@ std::string text_of(const Params& params) {
   return text.empty() ? "as it is" : text;
 }
 
+/// Adds a job for each kernel on a machine, and returns their keys.
+Json add_jobs(jobs::Plan& plan, const std::vector<SuiteCase>& cases, const std::string& target, const Params& params,
+              const Options& options) {
+  Json keys = Json::array();
+  for (const SuiteCase& one : cases) {
+    const std::string kernel = plan.add_text(print(*one.kernel));
+    keys.push_back(plan.add(Json{{"verb", "sweep"},
+                                 {"name", one.name + ", " + text_of(params)},
+                                 {"texts", {kernel, target}},
+                                 {"kernel", kernel},
+                                 {"target", target},
+                                 {"options", json_of_request(options)},
+                                 {"versions", Json::parse(versions_json())}}
+                                .dump()));
+  }
+  return keys;
+}
+
 }  // namespace
 
 std::optional<jobs::Plan> plan_sweep(const PlanRequest& request, Exit& code) {
@@ -110,10 +128,7 @@ std::optional<jobs::Plan> plan_sweep(const PlanRequest& request, Exit& code) {
   code = Exit::wrong_input;
   const auto cases = cases_of(options.files);
   if (!cases) return std::nullopt;
-  if (options.schedule.max_seconds > 0)
-    return code = fail(Exit::usage, "limit searches by evaluations: a limit in seconds is not reproducible",
-                       "--budget evals=N"),
-           std::nullopt;
+  if (refused_seconds(options, "searches")) return code = Exit::usage, std::nullopt;
   jobs::Plan plan;
   plan.verb = "sweep";
   Json kernels = Json::array(), machines = Json::array();
@@ -133,19 +148,7 @@ std::optional<jobs::Plan> plan_sweep(const PlanRequest& request, Exit& code) {
       ++repeated;
       continue;
     }
-    Json keys = Json::array();
-    for (const SuiteCase& one : *cases) {
-      const std::string kernel = plan.add_text(print(*one.kernel));
-      keys.push_back(plan.add(Json{{"verb", "sweep"},
-                                   {"name", one.name + ", " + text_of(params)},
-                                   {"texts", {kernel, target}},
-                                   {"kernel", kernel},
-                                   {"target", target},
-                                   {"options", json_of_request(options)},
-                                   {"versions", Json::parse(versions_json())}}
-                                  .dump()));
-    }
-    machines.push_back({{"set", params}, {"jobs", keys}});
+    machines.push_back({{"set", params}, {"jobs", add_jobs(plan, *cases, target, params, options)}});
   }
   if (!problems.empty()) fail(machines.empty() ? code : Exit::ok, problems);
   if (machines.empty()) return std::nullopt;

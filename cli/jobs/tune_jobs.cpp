@@ -115,9 +115,7 @@ std::optional<jobs::Plan> plan_tune(const PlanRequest& request, Exit& code) {
   code = Exit::usage;
   const auto strategies = lab::parse_strategies(options.lab.strategies.empty() ? "annealing" : options.lab.strategies);
   if (!strategies) return fail(code, strategies.diagnostics()), std::nullopt;
-  if (options.schedule.max_seconds > 0)
-    return fail(code, "limit searches by evaluations: a limit in seconds is not reproducible", "--budget evals=N"),
-           std::nullopt;
+  if (refused_seconds(options, "searches")) return std::nullopt;
   code = Exit::wrong_input;
   const auto target_text = resolved_text(options);
   if (!target_text) return std::nullopt;
