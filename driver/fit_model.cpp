@@ -5,10 +5,13 @@
 
 #include <algorithm>
 
+#include "backends/model_runner.h"
+#include "driver/plan/band_price.h"
 #include "frontends/exact_scales.h"
 #include "frontends/hoisted_divisors.h"
 #include "frontends/inlined_producers.h"
 #include "frontends/layers.h"
+#include "frontends/widened_operands.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/mapper.h"
 #include "mapper/match/instruction_tree.h"
@@ -51,6 +54,36 @@ CyclesOfCall cycles_on(const HardwareModel& machine) {
     }
     return cycles;
   };
+}
+
+/// One instruction on all of its points.
+double cycles_of_point(const Instruction& one, const HardwareModel& machine) {
+  double points = 1;
+  for (const std::int64_t extent : full_extents(one)) points *= static_cast<double>(extent);
+  return interval_of(one, full_extents(one), machine) / ports_of(one, machine) / points;
+}
+
+/// Of the fastest instruction that computes a statement, or of the tree of them; nothing: scalar code does.
+std::optional<double> cycles_of_point(const Kernel& kernel, std::size_t s, const HardwareModel& machine) {
+  const Computation& statement = kernel.statements[s];
+  if (statement.reduction == Reduction::assign) {
+    const auto tree = cheapest_tree(statement, kernel.tensors, machine);
+    if (!tree) return std::nullopt;
+    double cycles = 0;
+    for (const TreeCall& call : tree->calls) cycles += cycles_of_point(machine.instruction(call.instruction), machine);
+    return cycles;
+  }
+  const Kernel alone = cut(kernel, {s}, "one");
+  MapOptions one_is_enough;
+  one_is_enough.progress = [](std::int64_t mappings) { return mappings == 0; };
+  std::optional<double> least;
+  for (std::size_t i = 0; i < machine.instructions().size(); ++i) {
+    const Instruction& one = machine.instructions()[i];
+    if (!is_compute(one) || (least && cycles_of_point(one, machine) >= *least)) continue;
+    if (!map_statement(alone, make_id<StatementId>(0), one, make_id<InstructionId>(i), one_is_enough).mappings.empty())
+      least = cycles_of_point(one, machine);
+  }
+  return least;
 }
 
 /// By one instruction, as the mapper finds it.
@@ -98,6 +131,13 @@ Model fitted_to(Model model, const HardwareModel& machine, const BiasOptions& op
   return exact_scales(std::move(model), [&](const Computation& statement, const std::vector<Tensor>& tensors) {
     return computed_by_one(statement, tensors, machine);
   });
+}
+
+Model with_widened_operands(Model model, const HardwareModel& machine) {
+  const auto caches = prints_bands(machine) ? band_caches(machine) : std::nullopt;
+  if (!caches) return model;
+  const auto cycles = [&](const Kernel& kernel, std::size_t s) { return cycles_of_point(kernel, s, machine); };
+  return widened_operands(std::move(model), {cycles, caches->far});
 }
 
 std::optional<Diagnostic> exceeds_memory(const Model& model, const HardwareModel& machine) {

@@ -20,6 +20,10 @@ MultipliesBytes bytes_multiplied_by(const HardwareModel& machine);
 /// f32 where that is exact (frontends/exact_scales.h). New notes are at the end of the model's.
 Model fitted_to(Model model, const HardwareModel& machine, const BiasOptions& options = {});
 
+/// Floats that sums of products widen at each use are widened once where the prices of the machine say so
+/// (frontends/widened_operands.h). Only where programs are C++ and the machine has two caches.
+Model with_widened_operands(Model model, const HardwareModel& machine);
+
 /// Why the model has no place in the machine's outermost memory, whatever its schedules are: its inputs, outputs and
 /// weights are larger. Nothing: they fit, or the memory has no stated size.
 std::optional<Diagnostic> exceeds_memory(const Model& model, const HardwareModel& machine);
