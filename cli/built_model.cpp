@@ -16,6 +16,7 @@
 #include "driver/fewer_launches.h"
 #include "driver/fit_model.h"
 #include "driver/plan/plan_model.h"
+#include "frontends/prefix_reductions.h"
 #include "hwdesc/model/program_language.h"
 #include "planner/plan_file.h"
 #include "planner/split_dims.h"
@@ -209,7 +210,7 @@ PartStore& Builder::draft() {
 
 /// A plan of a file says where biases are added; otherwise the prices of plans do.
 Model Builder::fitted(const Model& model) {
-  const Model imported = with_widened_operands(model, *machine_);
+  const Model imported = with_widened_operands(prefix_reductions(model, options_.strict_float), *machine_);
   machine_->timing.between_runs = total_bytes(imported.kernel);  // before a draft prices parts with it
   BiasOptions with{options_.strict_float, {}};
   Model in_front = fitted_to(imported, *machine_, with);

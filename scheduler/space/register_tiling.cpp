@@ -85,6 +85,7 @@ double registers_for_window(const CpuTemplate& form, int access, const std::stri
   for (const AffineExpr& e : access_of(*form.statement, access).index) {
     if (!e.names().contains(window)) continue;
     double span = 1, reach = 1;  // span of all steps, reach of one
+    double values = 1;           // of all steps, if none are the same: fewer than the span where steps leave gaps
     for (const std::string& name : e.names())
       if (name != window)
         reach += static_cast<double>(std::abs(e.coefficient(name))) *
@@ -96,8 +97,9 @@ double registers_for_window(const CpuTemplate& form, int access, const std::stri
       const double count = name == window ? static_cast<double>(extent_of(form, name))
                                           : static_cast<double>(it == steps.end() ? 1 : it->second);
       span += static_cast<double>(std::abs(e.coefficient(name))) * (count - 1);
+      values *= std::max(count, 1.0);
     }
-    most = std::max(most, span);
+    most = std::max(most, std::min(span, values));
   }
   return most;
 }

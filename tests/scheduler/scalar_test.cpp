@@ -128,6 +128,14 @@ TEST(ScalarAlternative, LosesWhereAnInstructionIsFaster) {
       searched_case({"C[i,j] += A[i,k] * B[k,j]", "i=16,j=16,k=16", "", "x86_avx512"}).mappings[0].instruction.valid());
 }
 
+/// Steps of a window that lie far apart need a register each, not one for each place of their span.
+TEST(ScalarAlternative, LosesWhereStepsOfAWindowAreFarApart) {
+  const PricedCase c{"C[i,j] += B[i,j + 16*t]", "i=4,j=256,t=4", "", "x86_avx512"};
+  const Scheduled found = searched_case(c);
+  EXPECT_NE(print(found.schedule).find("with add_into_f32"), std::string::npos) << print(found.schedule);
+  computes_what_the_kernel_says(c, found.schedule);
+}
+
 TEST(Diagonals, ArePricedByWhatTheyTouch) {
   for (const char* text : {"y[] += A[i,i]", "y[] += A[i,2*i]", "y[i] = A[i,i]"}) {
     SCOPED_TRACE(text);
