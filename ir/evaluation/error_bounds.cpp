@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "ir/evaluation/point_errors.h"
 #include "ir/evaluation/row_statement.h"
@@ -23,6 +24,15 @@ bool is_monotone(const ScalarExpr& e) {
                  [](const Select&) { return false; }, [&](const Cast& c) { return is_float(e.type) && !c.saturate; }},
       e.op);
   return here && std::all_of(e.args.begin(), e.args.end(), is_monotone);
+}
+
+// Sums, differences and products of integers, which round nothing: errors carry as those of magnitudes.
+bool is_exact_sum_of_products(const ScalarExpr& e) {
+  const auto* b = std::get_if<Binary>(&e.op);
+  const bool here = std::holds_alternative<Constant>(e.op) || std::holds_alternative<Read>(e.op) ||
+                    (std::holds_alternative<Cast>(e.op) && widens(e.args[0].type, e.type)) ||
+                    (b != nullptr && (b->op == BinaryOp::add || b->op == BinaryOp::sub || b->op == BinaryOp::mul));
+  return here && is_integer(e.type) && std::all_of(e.args.begin(), e.args.end(), is_exact_sum_of_products);
 }
 
 bool chooses(BinaryOp op) { return op == BinaryOp::max || op == BinaryOp::min; }
@@ -71,10 +81,7 @@ class Bounds {
         errors_(data.size()),
         writes_(data.size()),
         data_(data) {
-    for (std::size_t t = 0; t < data.size(); ++t) {
-      tensors_[t].dtype = DType::f64;
-      for (std::int64_t i = 0; i < data[t].count(); ++i) magnitudes_[t].real.push_back(magnitude(data[t], i));
-    }
+    for (Tensor& tensor : tensors_) tensor.dtype = DType::f64;
   }
 
   /// `errors` of the reads (empty: 0).
@@ -82,10 +89,11 @@ class Bounds {
     errors_ = std::move(errors);
     for (const Computation& s : kernel_.statements) {
       const std::size_t out = s.write.tensor.index();
-      if (is_float(kernel_.tensors[out].dtype) ? !is_monotone(s.body) || is_irregular(s)
-                                               : has_errors(s) || approximates(s.body))
+      const bool rounds = is_float(kernel_.tensors[out].dtype);
+      const bool sums = s.reduction == Reduction::add && is_exact_sum_of_products(s.body) && !is_irregular(s);
+      if (rounds ? !is_monotone(s.body) || is_irregular(s) : (has_errors(s) && !sums) || approximates(s.body))
         by_points(s);
-      else if (is_float(kernel_.tensors[out].dtype))
+      else if (rounds || has_errors(s))
         by_magnitudes(s);
       ++writes_[out];
     }
@@ -93,8 +101,21 @@ class Bounds {
   }
 
  private:
-  static double magnitude(const TensorData& data, std::int64_t i) {
-    return std::fabs(as_double(data.dtype, data.get(i)));
+  /// Computed when a statement asks for them: others of its kernel may be large.
+  const Numbers& magnitudes_of(std::size_t t) {
+    std::vector<double>& real = magnitudes_[t].real;
+    const std::int64_t count = data_[t].count();
+    if (real.empty() && count > 0) {
+      real.reserve(static_cast<std::size_t>(count));
+      for (std::int64_t i = 0; i < count; ++i) real.push_back(std::fabs(as_double(data_[t].dtype, data_[t].get(i))));
+    }
+    return magnitudes_[t];
+  }
+
+  static std::set<std::size_t> tensors_of(const Computation& s) {
+    std::set<std::size_t> all{s.write.tensor.index()};
+    for (const Access& read : s.reads) all.insert(read.tensor.index());
+    return all;
   }
 
   // An infinite value around a tensor is never the finite result of a maximum or a minimum.
@@ -102,31 +123,34 @@ class Bounds {
     return is_chosen(s) && std::isinf(value) ? 0 : std::fabs(value);
   }
 
+  std::size_t count_of(std::size_t t) const { return static_cast<std::size_t>(data_[t].count()); }
+
   bool has_errors(const Computation& s) const {
     return std::any_of(s.reads.begin(), s.reads.end(),
                        [&](const Access& a) { return !errors_[a.tensor.index()].empty(); });
   }
 
   // An upper bound of the output's initial value: with `inout`, at most its final value plus the added terms.
-  std::vector<double> start(const Computation& s) const {
+  std::vector<double> start(const Computation& s) {
     const std::size_t out = s.write.tensor.index();
-    if (writes_[out] > 0 || kernel_.tensors[out].inout) return magnitudes_[out].real;
-    return std::vector<double>(magnitudes_[out].real.size(), s.reduction == Reduction::mul ? 1.0 : 0.0);
+    if (writes_[out] > 0 || kernel_.tensors[out].inout) return magnitudes_of(out).real;
+    return std::vector<double>(count_of(out), s.reduction == Reduction::mul ? 1.0 : 0.0);
   }
 
-  std::vector<double> run_absolute(const Computation& s, bool with_errors, Bounded what = Bounded::value) const {
+  std::vector<double> run_absolute(const Computation& s, bool with_errors, Bounded what = Bounded::value) {
     Computation changed = s;
     changed.body = absolute(s.body, what);
     for (Access& read : changed.reads)
       if (const auto outside = outside_of(read, kernel_.tensors)) read.outside = magnitude_outside(s, *outside);
     if (s.reduction == Reduction::min) changed.reduction = Reduction::max;
     if (changed.reduction == Reduction::max && what == Bounded::errors) changed.reduction = Reduction::add;
-    std::vector<Numbers> numbers = magnitudes_;
+    std::vector<Numbers> numbers(magnitudes_.size());
     const std::size_t out = s.write.tensor.index();
-    numbers[out].real = start(s);
-    for (std::size_t t = 0; with_errors && t < numbers.size(); ++t) {
+    for (const std::size_t t : tensors_of(s)) {
+      numbers[t].real = t == out ? start(s) : magnitudes_of(t).real;
       const bool is_fresh = t == out && writes_[out] == 0;
-      for (std::size_t i = 0; !is_fresh && i < errors_[t].size(); ++i) numbers[t].real[i] += errors_[t][i];
+      for (std::size_t i = 0; with_errors && !is_fresh && i < errors_[t].size(); ++i)
+        numbers[t].real[i] += errors_[t][i];
     }
     run_statement(changed, tensors_, numbers);
     return numbers[out].real;
@@ -135,7 +159,7 @@ class Bounds {
   // How far errors of the reads carry: of the largest or smallest read, the largest error. `exact` and `wide` bound the
   // value without and with them; where nothing is chosen their difference is it, and two runs more would be the same.
   std::vector<double> carried_errors(const Computation& s, const std::vector<double>& exact,
-                                     const std::vector<double>& wide) const {
+                                     const std::vector<double>& wide) {
     const bool of_one = is_chosen(s) && std::holds_alternative<Read>(s.body.op) && writes_[s.write.tensor.index()] == 0;
     if (of_one) {
       Computation errors = s;
@@ -143,11 +167,11 @@ class Bounds {
       errors.reduction = Reduction::max;
       if (errors.reads[0].outside || kernel_.tensors[s.reads[0].tensor.index()].outside) errors.reads[0].outside = 0;
       std::vector<Numbers> numbers(magnitudes_.size());
-      for (std::size_t t = 0; t < numbers.size(); ++t) {
+      for (const std::size_t t : tensors_of(s)) {
         numbers[t].real = errors_[t];
-        numbers[t].real.resize(magnitudes_[t].real.size());
+        numbers[t].real.resize(count_of(t));
       }
-      numbers[s.write.tensor.index()].real.assign(magnitudes_[s.write.tensor.index()].real.size(), 0);
+      numbers[s.write.tensor.index()].real.assign(count_of(s.write.tensor.index()), 0);
       run_statement(errors, tensors_, numbers);
       return numbers[s.write.tensor.index()].real;
     }
@@ -210,11 +234,12 @@ std::vector<std::vector<double>> error_bounds(const Kernel& kernel, const std::v
   for_each_group(kernel, [&](const Kernel& part, const std::vector<Slice>& slices, std::int64_t step) {
     std::vector<TensorData> own;
     std::vector<std::vector<double>> known(slices.size());
-    std::vector<std::vector<std::int64_t>> places;
+    std::vector<std::vector<std::int64_t>> places(slices.size());
     for (std::size_t t = 0; t < slices.size(); ++t) {
       const std::size_t whole = slices[t].whole.index();
-      places.push_back(positions(kernel.tensors[whole], slices[t], step));
-      own.push_back(make_data(part.tensors[t]));
+      own.push_back(slices[t].axis < 0 ? data[whole] : make_data(part.tensors[t]));
+      if (slices[t].axis < 0) known[t] = errors[whole];
+      if (slices[t].axis >= 0) places[t] = positions(kernel.tensors[whole], slices[t], step);
       for (std::size_t i = 0; i < places[t].size(); ++i) {
         own[t].set(static_cast<std::int64_t>(i), data[whole].get(places[t][i]));
         if (!errors[whole].empty()) known[t].push_back(errors[whole][static_cast<std::size_t>(places[t][i])]);
@@ -224,6 +249,7 @@ std::vector<std::vector<double>> error_bounds(const Kernel& kernel, const std::v
     for (const Computation& statement : part.statements) {
       const std::size_t t = statement.write.tensor.index(), whole = slices[t].whole.index();
       if (found[t].empty()) continue;
+      if (slices[t].axis < 0) errors[whole] = found[t];
       errors[whole].resize(static_cast<std::size_t>(data[whole].count()));
       for (std::size_t i = 0; i < places[t].size(); ++i)
         errors[whole][static_cast<std::size_t>(places[t][i])] = found[t][i];

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "ir/evaluation/error_bounds.h"
+#include "ir/evaluation/point_errors.h"
 #include "ir/text/parse.h"
 
 namespace isamap {
@@ -227,6 +229,28 @@ TEST(Compare, PropagatesThroughStatements) {
   EXPECT_TRUE(compare(kernel, expected, found).equal);
   found[4].set(5, {found[4].get(5).real * 1.001, 0});
   EXPECT_FALSE(compare(kernel, expected, found).equal);
+}
+
+/// A byte of a real may be off by one: a sum of products of such bytes by as much as its factors are together.
+TEST(Compare, ErrorsOfIntegersCarryThroughSumsOfProducts) {
+  const std::string rest = " over i: 2, j: 3, k: 40\ns2: Y[i,j] = S[i,j] over i: 2, j: 3\n",
+                    bytes =
+                        "kernel sums\ntensor X: f32[2,40]\ntensor Q: s8[2,40]\ntensor Z: s8[]\ntensor W: "
+                        "s8[40,3]\ntensor S: s32[2,3]\n"
+                        "tensor Y: s32[2,3]\ns0: Q[i,k] = s8(exp(X[i,k]) * 3) over i: 2, k: 40\n";
+  for (const std::string sum : {"s1: S[i,j] += s32(Q[i,k]) * s32(W[k,j])", "s1: S[i,j] += s32(Q[i,k])",
+                                "s1: S[i,j] += (s32(Q[i,k]) - s32(Z[])) * s32(W[k,j])",
+                                "s1: S[i,j] += s32(Q[i,k]) * s32(Q[i,k]) + s32(W[k,j])"}) {
+    const Kernel kernel = kernel_of(bytes + sum + rest);
+    std::vector<TensorData> data = random_inputs(kernel, Fill::real, 11);
+    interpret(kernel, data);
+    const auto bounds = error_bounds(kernel, data);
+    const auto t = static_cast<std::size_t>(kernel.statements[1].write.tensor.index());
+    auto of_reads = bounds;
+    of_reads[t].clear();
+    EXPECT_EQ(bounds[t], point_errors(kernel.statements[1], kernel.tensors, data, of_reads)) << sum;
+    EXPECT_GT(bounds[t].at(0), 0) << sum;
+  }
 }
 
 TEST(RandomData, HonoursRanges) {
