@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <optional>
 
 #include "frontends/onnx/maker.h"
 #include "frontends/onnx/positions.h"
@@ -189,26 +191,129 @@ struct Transform {
   bool inverse = false, onesided = false;
 };
 
+/// What part u of a number gives to part v of its product with the root of unity `turns / length` of a turn.
+double part_of_root(const Transform& t, std::int64_t turns, std::int64_t length, std::int64_t v, std::int64_t u) {
+  const double angle = 2 * pi * static_cast<double>(turns % length) / static_cast<double>(length);
+  const double re = std::cos(angle), im = (t.inverse ? 1 : -1) * std::sin(angle);
+  const double parts[2][2] = {{re, -im}, {im, re}};
+  return parts[v][u];
+}
+
 /// W[k,j,v,u]: what part u of input j gives to part v of output k. Of one-sided inputs of an inverse transform the
 /// other half is the conjugate: it doubles the real part.
 TensorData waves(const Transform& t, std::int64_t parts_in, std::int64_t parts_out) {
   check_positions(t.output * t.input);
   TensorData data = zeros(DType::f64, {t.output, t.input, parts_out, parts_in});
-  const auto length = static_cast<double>(t.length);
   for (std::int64_t k = 0; k < t.output; ++k)
     for (std::int64_t j = 0; j < std::min(t.input, t.length); ++j) {
-      const double angle = 2 * pi * static_cast<double>(k * j % t.length) / length;
       const bool half = t.inverse && t.onesided;
       if (half && j > t.length / 2) continue;
       const double doubled = half && j > 0 && 2 * j != t.length ? 2 : 1;
-      const double scale = t.inverse ? doubled / length : 1, sign = t.inverse ? 1 : -1;
-      const double re = scale * std::cos(angle), im = scale * sign * std::sin(angle);
-      const double parts[2][2] = {{re, -im}, {im, re}};
+      const double scale = t.inverse ? doubled / static_cast<double>(t.length) : 1;
       for (std::int64_t v = 0; v < parts_out; ++v)
         for (std::int64_t u = 0; u < parts_in; ++u)
-          data.set(((k * t.input + j) * parts_out + v) * parts_in + u, {parts[v][u], 0});
+          data.set(((k * t.input + j) * parts_out + v) * parts_in + u,
+                   {scale * part_of_root(t, k * j, t.length, v, u), 0});
     }
   return data;
+}
+
+// In two stages (Cooley and Tukey, "An algorithm for the machine calculation of complex Fourier series", 1965): of
+// length a*b, with inputs b*s + t and outputs r + a*w,
+//
+//   A[r,t] = sum_s X[b*s + t] * root(r*s / a)        T[r,w] = sum_t A[r,t] * root((r + a*w)*t / (a*b))
+//
+// which are a + b products for each output in place of a*b.
+
+struct Stages {
+  std::int64_t a = 1, b = 1;
+  std::int64_t outer = 1;  ///< values of w, of outputs that are wanted
+};
+
+/// With the factors that are most alike; nothing: one stage needs fewer than twice as many products.
+std::optional<Stages> stages_of(const Transform& t, std::int64_t parts_in) {
+  if (t.inverse && t.onesided) return std::nullopt;
+  Stages found;
+  for (std::int64_t b = 1; b * b <= t.length; ++b)
+    if (t.length % b == 0) found = {t.length / b, b, 1};
+  found.outer = (t.output + found.a - 1) / found.a;
+  const double whole = static_cast<double>(t.output) * static_cast<double>(std::min(t.input, t.length)) *
+                       static_cast<double>(2 * parts_in);
+  const double first = static_cast<double>(t.length) * static_cast<double>(found.a * 2 * parts_in);
+  const double second = static_cast<double>(found.a * found.outer) * static_cast<double>(found.b * 4);
+  return 2 * (first + second) < whole ? std::optional(found) : std::nullopt;
+}
+
+/// The dims of a signal before and behind the transformed one, and how its elements are read.
+struct Signal {
+  Names before, after;
+  Sizes sizes_before, sizes_after;
+  std::int64_t parts = 1;                           ///< real, or real and imaginary
+  std::function<std::string(std::string)> element;  ///< f64, at a position of the transform; part u
+  std::string window;                               ///< input of factors by position; empty: none
+  std::string output;                               ///< iterator of the transformed dim of Y
+};
+
+/// before, middle, after, last
+Names joined_names(const Signal& of, const Names& middle, const std::string& last) {
+  Names all = of.before;
+  all.insert(all.end(), middle.begin(), middle.end());
+  all.insert(all.end(), of.after.begin(), of.after.end());
+  all.push_back(last);
+  return all;
+}
+Sizes joined_sizes(const Signal& of, const Sizes& middle, std::int64_t last) {
+  Sizes all = of.sizes_before;
+  all.insert(all.end(), middle.begin(), middle.end());
+  all.insert(all.end(), of.sizes_after.begin(), of.sizes_after.end());
+  all.push_back(last);
+  return all;
+}
+
+/// P[r,s,v,u] and Q[r,w,t,v,u]: the roots of both stages.
+void say_roots(Maker& m, const Transform& t, const Stages& stages, std::int64_t parts) {
+  TensorData p = zeros(DType::f64, {stages.a, stages.a, 2, parts});
+  for (std::int64_t at = 0; at < p.count(); ++at) {
+    const std::int64_t u = at % parts, v = at / parts % 2, s = at / parts / 2 % stages.a, r = at / parts / 2 / stages.a;
+    p.set(at, {part_of_root(t, r * s, stages.a, v, u), 0});
+  }
+  m.constant("P", std::move(p));
+  TensorData q = zeros(DType::f64, {stages.a, stages.outer, stages.b, 2, 2});
+  const double scale = t.inverse ? 1 / static_cast<double>(t.length) : 1;
+  for (std::int64_t at = 0; at < q.count(); ++at) {
+    const std::int64_t u = at % 2, v = at / 2 % 2, j = at / 4 % stages.b, k = at / 4 / stages.b;
+    const std::int64_t output = k / stages.outer + stages.a * (k % stages.outer);
+    q.set(at, {scale * part_of_root(t, output * j, t.length, v, u), 0});
+  }
+  m.constant("Q", std::move(q));
+}
+
+/// Y, of shape `shape`, in two stages.
+void say_in_stages(Maker& m, const Transform& t, const Stages& stages, const Signal& of, const Sizes& shape) {
+  say_roots(m, t, stages, of.parts);
+  Extents sizes = extents_of(joined_names(of, {}, "u"), joined_sizes(of, {}, of.parts));
+  for (const auto& [name, size] : Extents{{"r", stages.a}, {"s", stages.a}, {"t", stages.b}, {"v", 2}})
+    sizes[name] = size;
+  const std::string at = fmt::format("{}*s + t", stages.b);
+  std::string root = "P[r,s,v,u]";
+  if (!of.window.empty()) {
+    m.temporary("V", DType::f64, {stages.a, stages.a, stages.b, 2, of.parts});
+    m.say(fmt::format("V[r,s,t,v,u] = f64({}[{}]) * P[r,s,v,u]", of.window, at),
+          {{"r", stages.a}, {"s", stages.a}, {"t", stages.b}, {"v", 2}, {"u", of.parts}});
+    root = "V[r,s,t,v,u]";
+  }
+  m.temporary("A", DType::f64, joined_sizes(of, {stages.a, stages.b}, 2));
+  m.say(fmt::format("{} += {} * {}", access("A", joined_names(of, {"r", "t"}, "v")), of.element(at), root), sizes);
+  m.temporary("T", DType::f64, joined_sizes(of, {stages.a, stages.outer}, 2));
+  sizes.erase("s");
+  sizes["u"] = 2, sizes["w"] = stages.outer;
+  m.say(fmt::format("{} += {} * Q[r,w,t,v,u]", access("T", joined_names(of, {"r", "w"}, "v")),
+                    access("A", joined_names(of, {"r", "t"}, "u"))),
+        sizes);
+  const Names to = joined_names(of, {of.output}, "v");
+  const Names from =
+      joined_names(of, {fmt::format("{}%{}", of.output, stages.a), fmt::format("{}/{}", of.output, stages.a)}, "v");
+  m.say(fmt::format("{} = {}({})", access("Y", to), name(m.dtype(0)), access("T", from)), extents_of(to, shape));
 }
 
 void make_dft(Maker& m) {
@@ -229,8 +334,23 @@ void make_dft(Maker& m) {
   Sizes shape = x;
   shape[t.axis] = t.output;
   shape.back() = half ? 1 : 2;
-  m.constant("W", waves(t, x.back(), shape.back()));
+  m.result("Y", 0, m.dtype(0), shape);
   const Names to = iterators(x.size());
+  if (const auto stages = stages_of(t, x.back())) {
+    const auto axis_at = static_cast<std::ptrdiff_t>(t.axis);
+    Signal of{{to.begin(), to.begin() + axis_at},
+              {to.begin() + axis_at + 1, to.end() - 1},
+              {x.begin(), x.begin() + axis_at},
+              {x.begin() + axis_at + 1, x.end() - 1},
+              x.back(),
+              nullptr,
+              "",
+              to[t.axis]};
+    m.padded("Z", "X0", 0);
+    of.element = [&of](const std::string& at) { return "f64(" + access("Z", joined_names(of, {at}, "u")) + ")"; };
+    return say_in_stages(m, t, *stages, of, shape);
+  }
+  m.constant("W", waves(t, x.back(), shape.back()));
   Names from = to;
   from[t.axis] = "t";
   from.back() = "u";
@@ -239,7 +359,6 @@ void make_dft(Maker& m) {
   all["u"] = x.back();
   m.temporary("T", DType::f64, shape);
   m.say(fmt::format("{} += f64({}) * W[{},t,{},u]", access("T", to), access("X0", from), to[t.axis], to.back()), all);
-  m.result("Y", 0, m.dtype(0), shape);
   m.say(fmt::format("{} = {}({})", access("Y", to), name(m.dtype(0)), access("T", to)), extents_of(to, shape));
 }
 
@@ -256,14 +375,20 @@ void make_stft(Maker& m) {
   t.length = t.input;
   t.output = t.onesided ? t.length / 2 + 1 : t.length;
   const Sizes shape{x[0], (x[1] - t.input) / step + 1, t.output, 2};
+  m.result("Y", 0, m.dtype(0), shape);
+  if (const auto stages = stages_of(t, x[2])) {
+    const auto element = [step](const std::string& at) { return fmt::format("f64(X0[n,{}*f + {},u])", step, at); };
+    return say_in_stages(m, t, *stages,
+                         {{"n", "f"}, {}, {shape[0], shape[1]}, {}, x[2], element, m.has(2) ? "X2" : "", "k"}, shape);
+  }
   m.constant("W", waves(t, x[2], 2));
   m.temporary("T", DType::f64, shape);
-  m.result("Y", 0, m.dtype(0), shape);
   const Extents all{{"n", shape[0]}, {"f", shape[1]}, {"k", shape[2]}, {"v", 2}};
   Extents points = all;
   points["j"] = t.input;
   points["u"] = x[2];
-  m.say(fmt::format("T[n,f,k,v] += f64(X0[n,{}*f + j,u]){} * W[k,j,v,u]", step, m.has(2) ? " * f64(X2[j])" : ""),
+  m.say(fmt::format("T[n,f,k,v] += f64(X0[n,{}*f + j,u]) * {}W[k,j,v,u]{}", step, m.has(2) ? "(f64(X2[j]) * " : "",
+                    m.has(2) ? ")" : ""),
         points);
   m.say(fmt::format("Y[n,f,k,v] = {}(T[n,f,k,v])", name(m.dtype(0))), all);
 }
