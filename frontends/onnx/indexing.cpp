@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 #include "frontends/onnx/maker.h"
 
 namespace isamap::importing {
@@ -183,34 +187,118 @@ void make_hardmax(Maker& m) {
   m.say(fmt::format("{} = select(value({}) == {}, 1, 0)", access("Y", i), place, access("P", kept)), all);
 }
 
-/// An element's rank is how many come before it; element r of the result has rank r.
-void make_top_k(Maker& m) {
+// TopK: an element's rank is how many come before it; element r of the result has rank r. Of long rows that is said of
+// blocks first: only the first k of each block, and what no block has at the end of the row, can be among the first k
+// of the row. Of equal elements the first one comes before the others, in a block as in the row.
+
+constexpr double most_comparisons = 1 << 26;  ///< of a row: 8192 elements with each other
+
+struct TopK {
+  std::size_t axis = 0;
+  std::int64_t n = 0, k = 0;
+  std::int64_t block = 0, blocks = 0;  ///< elements of a block; none: the row is whole
+  bool largest = true;
+
+  std::int64_t in_blocks() const { return blocks * block; }
+  std::int64_t left() const { return blocks * k + n - in_blocks(); }  ///< by the blocks, and behind them
+  double comparisons() const {
+    return static_cast<double>(in_blocks()) * static_cast<double>(block) +
+           static_cast<double>(left()) * static_cast<double>(left());
+  }
+};
+
+/// Blocks of so many elements that ranks in blocks and ranks of what they leave take the fewest comparisons: those of
+/// n*B + (n*k/B)^2 are least where B^3 = 2*n*k^2. Rows stay whole where that does not halve them.
+TopK top_k_of(Maker& m) {
   const Sizes& x = m.shape(0);
-  const std::size_t axis = m.axis(m.integer("axis", -1), x.size());
-  const std::int64_t k = m.opset < 10 ? m.integer("k", 0) : m.integers(1, "k").at(0);
-  if (k < 0 || k > x[axis]) throw contradiction(fmt::format("the first {} of {} elements have no meaning", k, x[axis]));
-  if (x[axis] > 8192)
-    throw Refused{fmt::format("the largest of {} elements", x[axis]),
-                  "8192 are possible; end the model before it: --until TENSOR"};
+  TopK whole;
+  whole.axis = m.axis(m.integer("axis", -1), x.size());
+  whole.largest = m.integer("largest", 1) != 0;
+  whole.n = x[whole.axis];
+  whole.k = m.opset < 10 ? m.integer("k", 0) : m.integers(1, "k").at(0);
+  if (whole.k < 0 || whole.k > whole.n)
+    throw contradiction(fmt::format("the first {} of {} elements have no meaning", whole.k, whole.n));
+  const auto n = static_cast<double>(whole.n), k = static_cast<double>(whole.k);
+  TopK cut = whole;
+  cut.block = std::max<std::int64_t>(static_cast<std::int64_t>(std::cbrt(2 * n * k * k)), whole.k);
+  cut.blocks = cut.block > 0 ? whole.n / cut.block : 0;
+  const TopK best = 2 * cut.comparisons() <= whole.comparisons() ? cut : whole;
+  if (best.comparisons() > most_comparisons)
+    throw Refused{fmt::format("the first {} of {} elements", best.k, best.n),
+                  fmt::format("{:.0f} comparisons for each row, where {:.0f} are possible; end the model before it: "
+                              "--until TENSOR",
+                              best.comparisons(), most_comparisons)};
+  return best;
+}
+
+/// `i` with these in place of the axis.
+Names at_axis(const TopK& of, Names i, const Names& names) {
+  i.erase(i.begin() + static_cast<std::ptrdiff_t>(of.axis));
+  i.insert(i.begin() + static_cast<std::ptrdiff_t>(of.axis), names.begin(), names.end());
+  return i;
+}
+Sizes sizes_at_axis(const TopK& of, Sizes x, const Sizes& sizes) {
+  x.erase(x.begin() + static_cast<std::ptrdiff_t>(of.axis));
+  x.insert(x.begin() + static_cast<std::ptrdiff_t>(of.axis), sizes.begin(), sizes.end());
+  return x;
+}
+
+/// `rank += 1` for each `other`, at u, that comes before `one`, at s.
+std::string rank_of(const TopK& of, const std::string& rank, const std::string& one, const std::string& other) {
+  return fmt::format("{0} += s32({2} {3} {1} or ({2} == {1} and value(u) < value(s)))", rank, one, other,
+                     of.largest ? ">" : "<");
+}
+
+/// C and I: the first k of each block and their positions in the row, then what is behind the blocks.
+void say_first_of_blocks(Maker& m, const TopK& of) {
+  const Sizes& x = m.shape(0);
   const Names i = iterators(x.size());
-  Names other = i, to = i;
-  other[axis] = "u", to[axis] = "r";
-  Extents all = extents_of(i, x);
-  all["u"] = x[axis];
-  const std::string one = access("X0", i), two = access("X0", other);
-  m.temporary("R", DType::s32, x);
-  m.say(fmt::format("{} += s32({} {} {} or ({} == {} and value(u) < value({})))", access("R", i), two,
-                    m.integer("largest", 1) != 0 ? ">" : "<", one, two, one, i[axis]),
+  const auto element = [&](const std::string& at) { return access("X0", at_axis(of, i, {at})); };
+  const auto in_block = [&](const std::string& block, const std::string& at) {
+    return fmt::format("{}*{} + {}", of.block, block, at);
+  };
+  const Names ranked = at_axis(of, i, {"y", "s"});
+  const Sizes blocks = sizes_at_axis(of, x, {of.blocks, of.block});
+  Extents all = extents_of(ranked, blocks);
+  all["u"] = of.block;
+  m.temporary("Q", DType::s32, blocks);
+  m.say(rank_of(of, access("Q", ranked), element(in_block("y", "s")), element(in_block("y", "u"))), all);
+  m.temporary("C", m.dtype(0), sizes_at_axis(of, x, {of.left()}));
+  m.temporary("I", DType::s32, sizes_at_axis(of, x, {of.left()}));
+  const std::string block = fmt::format("(w/{})", of.k);
+  const std::string hit = fmt::format("{} == value(w%{})", access("Q", at_axis(of, i, {block, "s"})), of.k);
+  all = extents_of(at_axis(of, i, {"w", "s"}), sizes_at_axis(of, x, {of.blocks * of.k, of.block}));
+  m.say(fmt::format("{} += select({}, {}, 0)", access("C", at_axis(of, i, {"w"})), hit, element(in_block(block, "s"))),
         all);
-  Sizes shape = x;
-  shape[axis] = k;
-  Extents found = extents_of(i, x);
-  found["r"] = k;
+  m.say(fmt::format("{} += select({}, value({}), 0)", access("I", at_axis(of, i, {"w"})), hit, in_block(block, "s")),
+        all);
+  if (of.n == of.in_blocks()) return;
+  const Names behind = at_axis(of, i, {fmt::format("w + {}", of.blocks * of.k)});
+  all = extents_of(at_axis(of, i, {"w"}), sizes_at_axis(of, x, {of.n - of.in_blocks()}));
+  m.say(fmt::format("{} = {}", access("C", behind), element(fmt::format("w + {}", of.in_blocks()))), all);
+  m.say(fmt::format("{} = value(w + {})", access("I", behind), of.in_blocks()), all);
+}
+
+void make_top_k(Maker& m) {
+  const TopK of = top_k_of(m);
+  const Sizes& x = m.shape(0);
+  const Names i = iterators(x.size()), one = at_axis(of, i, {"s"});
+  if (of.blocks > 0) say_first_of_blocks(m, of);
+  const std::string from = of.blocks > 0 ? "C" : "X0";
+  const Sizes ranked = sizes_at_axis(of, x, {of.left()}), shape = sizes_at_axis(of, x, {of.k});
+  Extents found = extents_of(one, ranked), all = found;
+  all["u"] = of.left();
+  m.temporary("R", DType::s32, ranked);
+  m.say(rank_of(of, access("R", one), access(from, one), access(from, at_axis(of, i, {"u"}))), all);
+  found["r"] = of.k;
+  const Names to = at_axis(of, i, {"r"});
   m.result("Y", 0, m.dtype(0), shape);
-  m.say(fmt::format("{} += select({} == value(r), {}, 0)", access("Y", to), access("R", i), one), found);
+  m.say(fmt::format("{} += select({} == value(r), {}, 0)", access("Y", to), access("R", one), access(from, one)),
+        found);
   if (!m.wants(1)) return;
   m.result("P", 1, DType::s64, shape);
-  m.say(fmt::format("{} += select({} == value(r), s64(value({})), 0)", access("P", to), access("R", i), i[axis]),
+  m.say(fmt::format("{} += select({} == value(r), s64({}), 0)", access("P", to), access("R", one),
+                    of.blocks > 0 ? access("I", one) : "value(s)"),
         found);
 }
 

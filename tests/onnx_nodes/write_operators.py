@@ -706,9 +706,37 @@ def bytes_lstm():
          domain="com.microsoft", constants=(1, 2, 3, 8, 9, 10, 11), hidden_size=hidden)
 
 
+def long_rows():
+    """Operators whose statements are others where rows are long."""
+    x = whole(2, 100, 3, low=-9, high=9).astype(f32)  # with equal elements
+    order = np.argsort(-x, 1, kind="stable")[:, :3]
+    case("TopK", [x, i64(3)], [np.take_along_axis(x, order, 1), order], "blocks", constants=(1,), axis=1)
+    order = np.argsort(x, 1, kind="stable")[:, :2]
+    case("TopK", [x, i64(2)], [np.take_along_axis(x, order, 1), order], "blocks-smallest", constants=(1,), axis=1,
+         largest=0)
+    case("CumSum", [x, np.int32(1)], np.cumsum(x, 1), "long", constants=(1,))
+    before = np.cumsum(x[:, ::-1], 1)[:, ::-1] - x
+    case("CumSum", [x, np.int32(1)], before, "long-exclusive", exclusive=1, reverse=1, constants=(1,))
+    signal = real(2, 64, 3, 2)
+    complex_signal = signal[..., 0] + 1j * signal[..., 1].astype(np.float64)
+    parts = lambda c: np.stack([c.real, c.imag], -1).astype(f32)
+    case("DFT", [signal], parts(np.fft.fft(complex_signal, axis=1)), "long", opset=17)
+    case("DFT", [signal, i64(72)[0]], parts(np.fft.ifft(complex_signal, 72, axis=1)), "inverse-long", opset=17,
+         inverse=1, constants=(1,))
+    case("DFT", [signal, i64(60)[0]], parts(np.fft.fft(complex_signal, 60, axis=1)), "shorter", opset=17,
+         constants=(1,))
+    rows = real(2, 160, 1)
+    case("DFT", [rows], parts(np.fft.rfft(rows[..., 0].astype(np.float64), axis=1)), "onesided-long", opset=17,
+         onesided=1)
+    window = real(128)
+    frames = np.stack([rows[:, 16 * f:16 * f + 128, 0] * window for f in range(3)], 1).astype(np.float64)
+    case("STFT", [rows, i64(16)[0], window], parts(np.fft.rfft(frames, axis=2)), "long", constants=(1,))
+    case("STFT", [rows, i64(16)[0], window], parts(np.fft.rfft(frames, axis=2)), "window", constants=(1, 2))
+
+
 def main():
     for part in (elementwise, movement, rows, windows, products, quantised, sequences, losses, sampling,
-                 steps, states, regions, later, bytes_lstm):
+                 steps, states, regions, later, bytes_lstm, long_rows):
         part()
     with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_STORED) as archive:
         for name, data in files.items():
