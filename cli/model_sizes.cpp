@@ -59,8 +59,10 @@ bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Ex
     return not_possible({error(fmt::format("no program for all sizes: those of '{}' are no C++", made.machine->name))});
   if (options.onnx.threads > 1) return not_possible({error("programs for all sizes have one thread")});
   Stopwatch watch;
+  Options sample = options;
+  sample.onnx.of_all_sizes = true;
   auto sampled = sample_model(sizes.facts, [&](const Bindings& symbols) -> Result<Model> {
-    auto model = model_at(options, all_sizes(sizes, symbols), &*made.machine);
+    auto model = model_at(sample, all_sizes(sizes, symbols), &*made.machine);
     if (!model) return model;
     return fitted_to(std::move(*model), *made.machine);
   });
@@ -148,6 +150,7 @@ SizedAnswer run_at(const Options& options, const ModelSizes& asked, const Bindin
   SizedAnswer answer{sizes, 1, Exit::ok, {}, {}};
   Options one = options;
   one.onnx.sizes = sizes_text(all_sizes(asked, sizes));
+  one.onnx.of_all_sizes = true;
   const Stopwatch watch;
   auto prepared = prepare(one, answer.code, &*model.machine, [&](const Model& imported) {
     return fitted_to(imported, *model.machine, {options.strict_float, {}});
@@ -585,7 +588,9 @@ Exit import_layers_at_sizes(const Options& options, const ModelSizes& sizes) {
   std::vector<Bindings> symbols = sample_sizes(sizes.facts, true);
   std::vector<LayerList> lists;
   for (const Bindings& sample : symbols) {
-    const auto model = imported_at(options, all_sizes(sizes, sample));
+    Options one = options;
+    one.onnx.of_all_sizes = true;
+    const auto model = imported_at(one, all_sizes(sizes, sample));
     if (!model) return fail(Exit::wrong_input, model.diagnostics());
     lists.push_back(layers_of(*model));
   }

@@ -36,6 +36,7 @@ struct ModelFlags {
   bool interpret = false;                    ///< run: by the interpreter
   bool profile = false;                      ///< run: the time of each part
   std::int64_t threads = 0;                  ///< run, emit, explain: of the emitted program; 0: as the machine's file
+  bool of_all_sizes = false;                 ///< not a flag: as ModelOptions has it
 };
 
 struct Options {

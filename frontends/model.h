@@ -64,6 +64,9 @@ struct ModelOptions {
   std::vector<std::string> until = {};      ///< these values become the outputs; empty: those of the file
   std::vector<std::string> constants = {};  ///< inputs that are weights; "weights": all but the first
   std::uint64_t seed = 0;                   ///< of weights that are not in the file
+  /// These sizes are a sample of those of one program for all: no statement is chosen by a size, and none is added that
+  /// reads neighbours apart, which is slow as loops.
+  bool of_all_sizes = false;
 };
 
 /// "GlobalAveragePool" gives "global_average_pool": only letters, digits and '_' remain.

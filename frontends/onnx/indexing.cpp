@@ -222,7 +222,7 @@ TopK top_k_of(Maker& m) {
   TopK cut = whole;
   cut.block = std::max<std::int64_t>(static_cast<std::int64_t>(std::cbrt(2 * n * k * k)), whole.k);
   cut.blocks = cut.block > 0 ? whole.n / cut.block : 0;
-  const TopK best = 2 * cut.comparisons() <= whole.comparisons() ? cut : whole;
+  const TopK best = !m.of_all_sizes() && 2 * cut.comparisons() <= whole.comparisons() ? cut : whole;
   if (best.comparisons() > most_comparisons)
     throw Refused{fmt::format("the first {} of {} elements", best.k, best.n),
                   fmt::format("{:.0f} comparisons for each row, where {:.0f} are possible; end the model before it: "

@@ -50,6 +50,7 @@ struct Draft {
   std::vector<Origin> origins;
   std::size_t order = 0;            ///< of the node being made
   std::map<std::string, int> used;  ///< how often a name was asked for
+  bool of_all_sizes = false;        ///< as ModelOptions has it
 
   /// A name near `wanted` that no tensor has.
   std::string unique(const std::string& wanted);
@@ -64,6 +65,8 @@ class Maker {
   const Node& node;
   const std::int64_t opset;
   std::string kind;  ///< of the statements said next
+
+  bool of_all_sizes() const { return draft_.of_all_sizes; }  ///< as ModelOptions has it
 
   // The inputs.
   void add_input(Value value, const std::string& name);  ///< of the graph walk

@@ -69,8 +69,9 @@ void check_shapes(const Draft& draft, std::size_t first) {
 
 }  // namespace
 
-Walk::Walk(const ModelFile& file, const ModelOptions& options)
-    : file_(file), options_(options), sizes_(options.sizes) {}
+Walk::Walk(const ModelFile& file, const ModelOptions& options) : file_(file), options_(options), sizes_(options.sizes) {
+  draft.of_all_sizes = options.of_all_sizes;
+}
 
 void Walk::run() {
   for (const Constant& constant : file_.graph.constants) {

@@ -254,6 +254,53 @@ void say_phase(Maker& m, const Convolution& c, const std::vector<Window>& window
   m.say(fmt::format("{} += {} * {}", access(c.out, out), access(c.in, in), access(c.filter, filter)), extents);
 }
 
+// Phases of as many taps each are channels of one convolution without a stride: output o is phase (o + before) % stride
+// at place (o + before) / stride, which taps stride*t + phase of the filter reach from the inputs place - t.
+
+/// Of a dimension: each of them has an output of every phase, or pads.
+std::int64_t places_of(const Window& w) { return (w.output - 1 + w.before % w.stride) / w.stride + 1; }
+
+/// That does not depend on sizes of the input, as long as pads do not.
+bool are_alike(const std::vector<Window>& windows) {
+  const auto fits = [](const Window& w) { return w.stride == 1 || (w.dilation == 1 && w.filter % w.stride == 0); };
+  return std::all_of(windows.begin(), windows.end(), fits) &&
+         std::any_of(windows.begin(), windows.end(), [](const Window& w) { return w.stride > 1; });
+}
+
+/// T0: [batch, channels, phases.., places..], then the outputs from it.
+void say_phases_together(Maker& m, const Convolution& c, const std::vector<Window>& windows) {
+  Names in{"n", c.groups == 1 ? "c" : fmt::format("{}*g + c", c.in_channels)}, filter{in[1], "k"};
+  Names places{"n", c.groups == 1 ? "k" : fmt::format("{}*g + k", c.out_channels)}, to{"n", "k"}, from{"n", "k"};
+  const std::int64_t channels = c.groups * c.out_channels;
+  Sizes shape{c.batch, channels};
+  Extents extents{{"n", c.batch}, {"k", c.out_channels}, {"c", c.in_channels}},
+      outputs{{"n", c.batch}, {"k", channels}};
+  if (c.groups > 1) extents["g"] = c.groups;
+  for (std::size_t d = 0; d < windows.size(); ++d) {
+    const Window& w = windows[d];
+    if (w.stride == 1) continue;
+    const std::string phase = fmt::format("a{}", d);
+    places.push_back(phase);
+    shape.push_back(w.stride);
+    extents[phase] = w.stride;
+    from.push_back(fmt::format("({} + {})%{}", w.out_name, w.before % w.stride, w.stride));
+  }
+  for (std::size_t d = 0; d < windows.size(); ++d) {
+    const Window& w = windows[d];
+    places.push_back(w.out_name);
+    shape.push_back(places_of(w));
+    extents[w.out_name] = places_of(w), extents[w.filter_name] = w.filter / w.stride;
+    in.push_back(fmt::format("{} + {} - {}*{}", w.out_name, w.before / w.stride, w.dilation, w.filter_name));
+    filter.push_back(w.stride == 1 ? w.filter_name : fmt::format("{}*{} + a{}", w.stride, w.filter_name, d));
+    to.push_back(w.out_name);
+    outputs[w.out_name] = w.output;
+    from.push_back(w.stride == 1 ? w.out_name : fmt::format("({} + {})/{}", w.out_name, w.before % w.stride, w.stride));
+  }
+  m.temporary("T0", m.dtype_of(c.out), shape);
+  m.say(fmt::format("{} += {} * {}", access("T0", places), access(c.in, in), access(c.filter, filter)), extents);
+  m.say(access(c.out, to) + " = " + access("T0", from), outputs);
+}
+
 /// Sizes of the output, and pads from them where they are stated instead.
 void set_transposed_outputs(const Maker& m, std::vector<Window>& windows) {
   const std::size_t count = windows.size();
@@ -292,6 +339,11 @@ void make_conv_transpose(Maker& m) {
   if (m.has(2)) m.temporary("T", type, shape);
   m.padded("P", "X0", 0);
   Convolution c{"P", "X1", m.has(2) ? "T" : "Y", "", groups, x[1] / groups, w[1], x[0]};
+  if (!m.of_all_sizes() && are_alike(windows)) {
+    say_phases_together(m, c, windows);
+    if (m.has(2)) say_bias(m, c, windows, 2);
+    return;
+  }
   std::vector<std::vector<Taps>> phases;
   std::int64_t count = 1;
   for (const Window& window : windows) {

@@ -734,9 +734,27 @@ def long_rows():
     case("STFT", [rows, i64(16)[0], window], parts(np.fft.rfft(frames, axis=2)), "window", constants=(1, 2))
 
 
+def phases():
+    """Transposed windows whose phases have as many taps each."""
+    for note, strides, taps, before, extra, groups in (("phases", (2, 3), (4, 3), (1, 2), (1, 0), 1),
+                                                       ("phases-groups", (2, 1), (2, 3), (0, 1), (0, 0), 2),
+                                                       ("phases-late", (3, 2), (6, 6), (4, 5), (0, 1), 1)):
+        x, t, b = real(2, 4, 3, 5), real(4, 3, *taps), real(3 * groups)
+        full = np.zeros((2, 3 * groups, *[s * (n - 1) + e + k for s, n, e, k in zip(strides, (3, 5), extra, taps)]))
+        for c in range(4):
+            g = c * groups // 4
+            for i in range(3):
+                for j in range(5):
+                    p, q = strides[0] * i, strides[1] * j
+                    full[:, 3 * g:3 * g + 3, p:p + taps[0], q:q + taps[1]] += x[:, c, i, j, None, None, None] * t[c]
+        made = full[:, :, before[0]:, before[1]:] + b[:, None, None]
+        case("ConvTranspose", [x, t, b], made.astype(f32), note, strides=list(strides), pads=[*before, 0, 0],
+             output_padding=list(extra), group=groups, constants=(1, 2))
+
+
 def main():
     for part in (elementwise, movement, rows, windows, products, quantised, sequences, losses, sampling,
-                 steps, states, regions, later, bytes_lstm, long_rows):
+                 steps, states, regions, later, bytes_lstm, long_rows, phases):
         part()
     with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_STORED) as archive:
         for name, data in files.items():
