@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/legal.h"
 #include "mapper/match/instruction_tree.h"
 #include "mapper/proof/conditions.h"
 #include "support/arithmetic.h"
