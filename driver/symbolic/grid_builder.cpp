@@ -12,6 +12,7 @@
 #include "driver/symbolic/grid_price.h"
 #include "isamap/scheduler.h"
 #include "program/masked_blocks.h"
+#include "program/masked_ends.h"
 #include "program/packed_constants.h"
 #include "program/tile_loops.h"
 
@@ -73,17 +74,15 @@ BlockCounts tiles_of(const Schedule& schedule, const std::string& dim) {
   return {tiles.begin(), tiles.end()};
 }
 
-/// Pairs and quads of narrow operands leave no rests of sums.
-void round_up_sums(GridShape& shape) {
+bool has_narrow_operands(const GridShape& shape) {
   const auto& reads = shape.kernel.statements[0].reads;
-  if (!std::all_of(reads.begin(), reads.end(),
-                   [&](const Access& read) { return bytes(shape.kernel.tensors[read.tensor.index()].dtype) <= 2; }))
-    return;
-  for (std::size_t axis = 0; axis < shape.axes.size(); ++axis) {
-    const std::int64_t tile = shape.axes[axis].runs.back().tile;
-    if (tile == 1 || tile > kMostRounded || shape.axes[axis].multiple % tile == 0) continue;
-    if (auto rounded = rounded_up(shape, axis, tile)) shape = std::move(*rounded);
-  }
+  return std::all_of(reads.begin(), reads.end(),
+                     [&](const Access& read) { return bytes(shape.kernel.tensors[read.tensor.index()].dtype) <= 2; });
+}
+
+bool is_in_sum_lanes(const Schedule& schedule, const GridAxis& axis) {
+  return std::any_of(schedule.lanes.begin(), schedule.lanes.end(),
+                     [&](const VectorizedReduction& lanes) { return lanes.dim == axis.dim; });
 }
 
 /// What the smallest tile leaves are multiples of this.
@@ -107,6 +106,34 @@ std::optional<Program> lowered_block(const GridShape& shape, const Schedule& sch
   if (options.strict_float && !program->assumptions.empty()) return std::nullopt;
   program->sums_in_order = program->library_functions = options.strict_float;
   return std::move(*program);
+}
+
+/// The inputs of a sum in lanes along this axis whose loads may end under a mask.
+std::set<TensorId> maskable_inputs(const Grid& grid, std::size_t axis, const HardwareModel& model,
+                                   const CompileOptions& options) {
+  if (!is_in_sum_lanes(grid.schedule, grid.shape.axes[axis])) return {};
+  BlockCounts counts, tiles;
+  for (const GridAxis& one : grid.shape.axes) {
+    tiles.push_back(one.runs.front().tile);
+    counts.push_back(kBlockSteps[0] * tiles.back());
+  }
+  auto program = lowered_block(grid.shape, grid.schedule, counts, false, model, options);
+  auto loops = program ? tile_loops(*program, model, grid.shape, counts, tiles) : std::nullopt;
+  if (!loops) return {};
+  const Block block{std::move(*program), grid.schedule, std::move(loops->loops), std::move(loops->grown), {}};
+  return maskable_inputs(block, grid.shape, axis, model);
+}
+
+/// Pairs and quads of narrow operands, and lanes whose loads may have masks (`masks`), leave no rests of sums.
+void round_up_sums(Grid& grid, bool masks, const HardwareModel& model, const CompileOptions& options) {
+  GridShape& shape = grid.shape;
+  for (std::size_t axis = 0; axis < shape.axes.size(); ++axis) {
+    const std::int64_t tile = shape.axes[axis].runs.back().tile;
+    if (tile == 1 || tile > kMostRounded || shape.axes[axis].multiple % tile == 0) continue;
+    const auto masked = masks ? maskable_inputs(grid, axis, model, options) : std::set<TensorId>{};
+    if (masked.empty() && !has_narrow_operands(shape)) continue;
+    if (auto rounded = rounded_up(shape, axis, tile, masked)) shape = std::move(*rounded);
+  }
 }
 
 const DimRun& run_of(const std::vector<GridAxis>& axes, std::size_t cell, std::size_t axis) {
@@ -229,9 +256,10 @@ bool add_masks(const MaskedCell& of, const HardwareModel& model, const BlockLowe
 
 class GridBuilder {
  public:
+  /// `masks`: sums in lanes may be rounded up, with loads that end under a mask.
   GridBuilder(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
-              const GridSchedules& schedules)
-      : model_(model), options_(options), schedules_(schedules) {
+              const GridSchedules& schedules, bool masks)
+      : model_(model), options_(options), schedules_(schedules), masks_(masks) {
     grid_.shape = shape;
     grid_.schedule = schedules.main;
   }
@@ -240,7 +268,7 @@ class GridBuilder {
     for (std::size_t axis = 0; axis < axes().size(); ++axis)
       tiles_.push_back(tiles_of(grid_.schedule, axes()[axis].dim));
     if (!find_tiles()) return std::move(why_);
-    round_up_sums(grid_.shape);
+    round_up_sums(grid_, masks_, model_, options_);
     for (std::size_t axis = 0; axis < axes().size(); ++axis) rest_steps_.push_back(rest_step_of(axes()[axis]));
     for (std::size_t axis = 0; axis < axes().size(); ++axis)
       if (!add_rests(axis)) return std::move(why_);
@@ -315,7 +343,6 @@ class GridBuilder {
     return true;
   }
 
-  std::int64_t rest_step(std::size_t axis) const { return rest_steps_[axis]; }  // which rests are multiples of
   /// Blocks for what the smallest tile of an axis leaves: one for several numbers where only masks differ.
   bool add_rests(std::size_t axis) {
     std::vector<DimRun>& runs = axes()[axis].runs;
@@ -327,7 +354,7 @@ class GridBuilder {
     const std::size_t tiles = runs.size();
     std::optional<Program> last;
     std::int64_t room = 0;  // lanes that the mask of the last run has left
-    const std::int64_t step = rest_step(axis);
+    const std::int64_t step = rest_steps_[axis];
     for (std::int64_t rest = step; rest < tile; rest += step) {
       std::optional<Program> program = rest_program(axis, rest);
       if (!program) {  // position by position
@@ -376,7 +403,7 @@ class GridBuilder {
   }
   /// What tiles leave along an axis is cut by a smaller tile, if a schedule for rests has one.
   void cut_rests(std::size_t axis) {
-    const std::int64_t step = rest_step(axis), smaller = smaller_tile(axes()[axis].runs.back().high + step, step);
+    const std::int64_t step = rest_steps_[axis], smaller = smaller_tile(axes()[axis].runs.back().high + step, step);
     BlockCounts tiles;
     for (const GridAxis& one : axes()) tiles.push_back(one.runs.front().tile);
     tiles[axis] = smaller;
@@ -435,7 +462,7 @@ class GridBuilder {
     for (std::size_t axis = 0; axis < axes().size(); ++axis) {
       const std::int64_t extent = likely[axis];
       counts.push_back(tiles[axis] > 0 ? tiles[axis] * std::max<std::int64_t>(1, extent / tiles[axis])
-                                       : sample_of(run_of(cell, axis), rest_step(axis)));
+                                       : sample_of(run_of(cell, axis), rest_steps_[axis]));
       const DimRun& first = axes()[axis].runs.front();
       if (shared[axis] && !before && &run_of(cell, axis) != &first && extent >= first.tile)
         before = PositionsBefore{axis, extent / first.tile * first.tile};
@@ -450,7 +477,7 @@ class GridBuilder {
         BlockCounts counts;
         for (std::size_t axis = 0; axis < axes().size(); ++axis)
           counts.push_back(tiles[axis] > 0 ? walked(axis, tiles[axis], steps)
-                                           : sample_of(run_of(cell, axis), rest_step(axis), shift));
+                                           : sample_of(run_of(cell, axis), rest_steps_[axis], shift));
         auto program = lowered(schedule, counts, adding);
         if (!program) break;
         auto loops = tile_loops(*program, model_, grid_.shape, counts, tiles);
@@ -459,6 +486,7 @@ class GridBuilder {
         ambiguous = false;
         const auto again = [&](const BlockCounts& other) { return lowered(schedule, other, adding); };
         if (!add_masks({axes(), rest_steps_, cell, counts, tiles}, model_, again, block, ambiguous)) continue;
+        if (!mask_ends(block, grid_.shape, model_)) return false;
         grid_.blocks.push_back(std::move(block));
         return true;
       }
@@ -469,9 +497,10 @@ class GridBuilder {
   const HardwareModel& model_;
   const CompileOptions& options_;
   const GridSchedules& schedules_;
+  const bool masks_;
   Grid grid_;
   std::vector<BlockCounts> tiles_;
-  BlockCounts rest_steps_;
+  BlockCounts rest_steps_;         ///< by axis: rests are multiples of it
   std::vector<Schedule> smaller_;  ///< for blocks of rests, with the smaller tiles of axes
   Diagnostics why_;
 };
@@ -480,7 +509,10 @@ class GridBuilder {
 
 Result<Grid> build_grid(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
                         const GridSchedules& schedules) {
-  return GridBuilder(shape, model, options, schedules).run();
+  const auto is_summed = [&](const GridAxis& axis) { return is_in_sum_lanes(schedules.main, axis); };
+  if (std::any_of(shape.axes.begin(), shape.axes.end(), is_summed))
+    if (auto grid = GridBuilder(shape, model, options, schedules, true).run()) return grid;
+  return GridBuilder(shape, model, options, schedules, false).run();
 }
 
 double code_of(const Grid& grid) {

@@ -190,7 +190,7 @@ std::vector<const Schedule*> cheapest_first(std::vector<const Schedule*> schedul
 bool has_single_round(const Grid& grid, const Bindings& sizes) {
   for (const GridAxis& axis : grid.shape.axes)
     for (const auto& [run, count] : runs_at(axis, evaluate(axis.extent, sizes)))
-      if (single_round(axis, count, grid.schedule) > 0) return true;
+      if (!axis.end && single_round(axis, count, grid.schedule) > 0) return true;
   return false;
 }
 

@@ -13,6 +13,8 @@
 // Runs cover every extent (`uncovered_extent`), and each block is right for its cell, so the grid is right for all.
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +46,9 @@ struct GridAxis {
   std::int64_t multiple = 1;  ///< divides every extent, by the facts
   std::int64_t most = -1;     ///< the largest extent, by the facts and the guard of the version; -1: not known
   std::vector<DimRun> runs;   ///< tiles by falling size, then the others by rising `low`
+  /// The extent before it was rounded up: inputs that are not copied have no positions from here on, and blocks mask
+  /// their loads (program/masked_ends.h). Nothing: the extent is as it was, or all inputs are copied.
+  std::optional<AffineExpr> end = {};
 };
 
 /// Where a tile leaves less than half of it, the last tile and the rest are cut in halves: 14 + 3 positions become 9 +
@@ -88,8 +93,10 @@ Result<GridShape> grid_shape(const SymbolicKernel& kernel, std::size_t statement
 
 /// Instructions that sum pairs or quads of narrow operands leave a rest of a summed axis. With the axis rounded up to a
 /// multiple of `tile` there is none: operands are copied with zeros, whose products are zero, where the extent is no
-/// multiple. Nothing: an operand is addressed otherwise, or zeros would change the sum.
-std::optional<GridShape> rounded_up(const GridShape& shape, std::size_t axis, std::int64_t tile);
+/// multiple. Those in `masked` are not copied: blocks load zeros beyond the end of the axis. Nothing: an operand is
+/// addressed otherwise, or zeros would change the sum.
+std::optional<GridShape> rounded_up(const GridShape& shape, std::size_t axis, std::int64_t tile,
+                                    const std::set<TensorId>& masked = {});
 
 /// The kernel of a block with so many positions along each axis. A symbolic stride is its number times an odd one in
 /// it, so that nothing is derived that does not hold at every size: rows of 64*W elements begin at multiples of 64.
@@ -112,6 +119,14 @@ struct SkippedTerms {
   std::int64_t step = 1;
 };
 
+/// Extent of a call along a rounded axis: the positions from `first` on that the axis has, at most `lanes`, or none.
+struct LanesToEnd {
+  int axis = -1;
+  AffineExpr first;  ///< over variables of the loops around it
+  std::int64_t lanes = 0;
+  bool operator==(const LanesToEnd&) const = default;
+};
+
 struct Block {
   Program program;                        ///< without buffers: the cell never needs this block
   Schedule schedule = {};                 ///< it was lowered by
@@ -126,6 +141,7 @@ struct Block {
   /// (program/packed_constants.h).
   std::map<BufferId, BufferId> constants = {};
   std::map<std::string, SkippedTerms> skipped = {};  ///< by loop variable
+  std::map<std::int64_t, LanesToEnd> ended = {};     ///< by number in the program, as `masked`
 };
 
 struct Grid {

@@ -265,7 +265,8 @@ Result<GridShape> grid_shape(const SymbolicKernel& kernel, std::size_t statement
   return GridFinder(kernel, statement).run();
 }
 
-std::optional<GridShape> rounded_up(const GridShape& shape, std::size_t axis, std::int64_t tile) {
+std::optional<GridShape> rounded_up(const GridShape& shape, std::size_t axis, std::int64_t tile,
+                                    const std::set<TensorId>& masked) {
   GridShape rounded = shape;
   GridAxis& one = rounded.axes[axis];
   const Computation& statement = shape.kernel.statements[0];
@@ -282,14 +283,16 @@ std::optional<GridShape> rounded_up(const GridShape& shape, std::size_t axis, st
       if (!alone || shape.padded.contains(read.tensor) || shape.extents[t][d] != one.extent || read.computed)
         return std::nullopt;
       moves = true;
-      rounded.extents[t][d] = extent;
+      if (!masked.contains(read.tensor)) rounded.extents[t][d] = extent;
     }
     if (!moves) continue;
     copied.insert(r);
+    if (masked.contains(read.tensor)) continue;
     rounded.strides[t] = dense_strides(rounded.extents[t]);
     rounded.padded[read.tensor] = {std::vector<std::int64_t>(read.index.size(), 0), rounded.extents[t], 0};
   }
   if (!vanishes(statement.body, copied)) return std::nullopt;
+  if (!masked.empty()) one.end = one.extent;
   one.extent = extent;
   one.multiple = tile;
   if (one.most >= 0) one.most = (one.most + tile - 1) / tile * tile;

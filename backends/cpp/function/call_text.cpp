@@ -133,6 +133,11 @@ class CallText {
     return "(" + text + ")";
   }
 
+  std::string extent_text(const RuntimeExtent& extent) const {
+    if (extent.most == 0) return extent.count;
+    const std::string left = fmt::format("{} - ({})", extent.count, context_.index(extent.first, item_.ranges));
+    return fmt::format("int({0} < 0 ? 0 : {0} < {1} ? {0} : {1})", left, extent.most);
+  }
   /// Nothing: the reference is no extent that is known at the call.
   /// As a template argument it is the largest one; the rest of the text must have it too.
   std::optional<std::string> runtime_extent(const Reference& r) const {
@@ -140,7 +145,7 @@ class CallText {
     const int d = instruction_.statement().domain.find(r.argument);
     if (d < 0) return std::nullopt;
     const auto found = context_.numbers->extents.find(call_.extents[static_cast<std::size_t>(d)]);
-    if (found != context_.numbers->extents.end()) return found->second;
+    if (found != context_.numbers->extents.end()) return extent_text(found->second);
     auto edge = up_to_the_edge(static_cast<std::size_t>(d));
     if (edge) (in_template_ ? largest_ : limited_).insert(r.argument);
     return in_template_ ? std::nullopt : edge;

@@ -20,13 +20,20 @@ struct StepRange {
   std::int64_t step = 1;
 };
 
+/// An extent of calls: `count`, or as many of its positions as there are from `first` on, 0 to `most`.
+struct RuntimeExtent {
+  std::string count;
+  AffineExpr first = {};  ///< over loops around the call
+  std::int64_t most = 0;  ///< 0: `count`
+};
+
 struct RuntimeNumbers {
   std::vector<std::string> parameters;                       ///< names of `long` arguments, after the pointers
   std::vector<std::string> definitions;                      ///< statements at the start of the function
   std::map<std::string, std::string> trips;                  ///< by loop variable
   std::map<std::string, StepRange> ranges = {};              ///< of loops that skip steps, by loop variable
   std::map<std::int32_t, std::vector<std::string>> strides;  ///< by buffer and axis; empty: the program's number
-  std::map<std::int64_t, std::string> extents;               ///< by extent of calls in the program
+  std::map<std::int64_t, RuntimeExtent> extents;             ///< by extent of calls in the program
   /// Extents of arguments, by buffer and axis; calls skip what they would write behind those that are no numbers.
   std::map<std::int32_t, std::vector<AffineExpr>> edges = {};
   std::map<std::int32_t, std::string> lengths;  ///< elements of local arrays, by buffer

@@ -73,6 +73,15 @@ std::string stride_name(const Tensor& tensor, std::size_t axis) {
 
 std::string count_name(const GridAxis& axis) { return identifier(axis.dim) + "_n"; }
 
+std::vector<std::size_t> ended_axes(const GridShape& shape) {
+  std::vector<std::size_t> found;
+  for (std::size_t axis = 0; axis < shape.axes.size(); ++axis)
+    if (shape.axes[axis].end) found.push_back(axis);
+  return found;
+}
+
+std::string end_name(const GridAxis& axis) { return identifier(axis.dim) + "_end"; }
+
 std::string copy_name(const GridShape& shape, TensorId tensor) {
   return identifier(shape.kernel.tensors[tensor.index()].name) + "_copy";
 }
@@ -138,11 +147,14 @@ RuntimeNumbers numbers_of(const GridShape& shape, const Block& block) {
     }
   }
   for (const GridAxis& axis : shape.axes) numbers.parameters.push_back(count_name(axis));
+  for (const std::size_t axis : ended_axes(shape)) numbers.parameters.push_back(end_name(shape.axes[axis]));
   for (const auto& [variable, loop] : block.loops) numbers.trips[variable] = trip_text(shape, loop);
   for (const auto& [extent, at] : block.masked) {
     const std::string count = count_name(shape.axes[static_cast<std::size_t>(at.first)]);
-    numbers.extents[extent] = "int(" + (at.second == 0 ? count : fmt::format("{} - {}", count, at.second)) + ")";
+    numbers.extents[extent] = {"int(" + (at.second == 0 ? count : fmt::format("{} - {}", count, at.second)) + ")"};
   }
+  for (const auto& [extent, to] : block.ended)
+    numbers.extents[extent] = {end_name(shape.axes[static_cast<std::size_t>(to.axis)]), to.first, to.lanes};
   for (const auto& [id, loops] : block.grown) add_grown(shape, block, id, loops, numbers);
   for (const std::string& parameter : numbers.parameters) numbers.definitions.push_back("(void)" + parameter + ";");
   return numbers;

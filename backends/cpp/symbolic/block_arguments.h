@@ -18,6 +18,10 @@ std::vector<std::pair<std::size_t, std::size_t>> stride_arguments(const GridShap
 std::string stride_name(const Tensor& tensor, std::size_t axis);
 /// "M_n": positions of a cell along an axis.
 std::string count_name(const GridAxis& axis);
+/// Axes that were rounded up: inputs without copies end before them.
+std::vector<std::size_t> ended_axes(const GridShape& shape);
+/// "K_end": positions of such an axis from the cell on that these inputs have.
+std::string end_name(const GridAxis& axis);
 /// "A_copy": the copy of an input.
 std::string copy_name(const GridShape& shape, TensorId tensor);
 

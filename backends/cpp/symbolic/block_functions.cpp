@@ -36,6 +36,7 @@ std::string code_key(const Block& block) {
   std::string key = print(block.schedule) + print(block.program.kernel);
   for (const auto& [variable, loop] : block.loops) key += fmt::format("{} {} {};", variable, loop.axis, loop.step);
   for (const auto& [extent, at] : block.masked) key += fmt::format("{} {} {};", extent, at.first, at.second);
+  for (const auto& [extent, to] : block.ended) key += fmt::format("{} {} {};", extent, print(to.first), to.lanes);
   for (const auto& [variable, terms] : block.skipped) key += fmt::format("{} {};", variable, terms.dim);
   return key;
 }

@@ -196,8 +196,8 @@ std::string block_table(const GridPlace& place, const GridFunctions& functions, 
     types += fmt::format("{}{}{}* __restrict", types.empty() ? "" : ", ", written ? "" : "const ",
                          element_type(model, tensor.dtype));
   }
-  const std::size_t numbers =
-      stride_arguments(grid.shape).size() + grid.shape.axes.size() + 2 * skipping_axes(grid).size();
+  const std::size_t numbers = stride_arguments(grid.shape).size() + grid.shape.axes.size() +
+                              ended_axes(grid.shape).size() + 2 * skipping_axes(grid).size();
   for (std::size_t n = 0; n < numbers; ++n) types += ", long";
   for (const TensorId id : packed_inputs(grid))
     types += fmt::format(", const {}* __restrict", element_type(model, grid.shape.kernel.tensors[id.index()].dtype));
@@ -315,6 +315,8 @@ std::string cell_arguments(const GridPlace& place) {
                           : stride_name(tensor, d));
   }
   for (std::size_t a = 0; a < shape.axes.size(); ++a) list += fmt::format(", runs{0}[r{0}].count", a);
+  for (const std::size_t a : ended_axes(shape))
+    list += fmt::format(", {0} - runs{1}[r{1}].at", size_text(*shape.axes[a].end, place.names.sizes), a);
   for (const auto& [t, d] : skipping_axes(place.grid)) {
     const AxisMove move = shape.moves[t][d];
     list += fmt::format(", {}", shape.padded.at(make_id<TensorId>(t)).low[d]);

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program/masked_ends.h"
+
+#include <algorithm>
+
+#include "program/node_uses.h"
+#include "program/shared_copies.h"
+
+namespace isamap {
+namespace {
+
+/// The load of the same elements under a mask along this dim, with zeros in the other lanes.
+std::optional<InstructionId> masked_load(const HardwareModel& model, const Instruction& plain, const std::string& dim) {
+  const auto is_it = [&](const Instruction& other) {
+    return other.masks.size() == 1 && other.masks[0].first == dim && other.inactive == Inactive::zero &&
+           other.needs.empty() && other.unit == plain.unit && other.link == plain.link &&
+           other.tensors == plain.tensors && other.semantics == plain.semantics && other.operands == plain.operands;
+  };
+  const auto found = std::find_if(model.instructions().begin(), model.instructions().end(), is_it);
+  if (found == model.instructions().end()) return std::nullopt;
+  return make_id<InstructionId>(static_cast<std::size_t>(found - model.instructions().begin()));
+}
+
+/// The fill of a mask register with any number of ones up to `lanes`.
+std::optional<InstructionId> mask_fill(const HardwareModel& model, MemoryId memory, std::int64_t lanes) {
+  for (std::size_t i = 0; i < model.instructions().size(); ++i)
+    if (const Instruction& fill = model.instructions()[i];
+        fill_value(fill) == 1.0 && fill.operands[0].memory == memory && fill.ranges.size() == 1 &&
+        fill.ranges[0].max == lanes && fill.ranges[0].min <= 1 && fill.ranges[0].multiple_of == 1)
+      return make_id<InstructionId>(i);
+  return std::nullopt;
+}
+
+/// Which axis of a tensor ends before its grid axis.
+using EndedAxes = std::map<TensorId, std::size_t>;
+
+EndedAxes axes_along(const GridShape& shape, std::size_t axis) {
+  EndedAxes found;
+  for (std::size_t t = 0; t < shape.moves.size(); ++t)
+    for (std::size_t d = 0; d < shape.moves[t].size(); ++d)
+      if (const auto id = make_id<TensorId>(t);
+          shape.moves[t][d].axis == static_cast<int>(axis) && !shape.padded.contains(id))
+        found[id] = d;
+  return found;
+}
+
+/// Masks of loads, filled in the innermost loop around them whose variable tells how many lanes are left.
+class EndMasks {
+ public:
+  EndMasks(Block& block, const EndedAxes& ended, int axis, const HardwareModel& model)
+      : block_(block), ended_(ended), axis_(axis), model_(model) {
+    for (const Node& node : block.program.body) numbers_.merge(uses_of(node).extents);
+  }
+
+  bool run() { return walk(block_.program.body, "").empty() && good_; }
+
+ private:
+  using Masks = std::set<std::size_t>;
+  struct Mask {
+    AffineExpr first;
+    std::int64_t lanes, number;
+    MemoryId memory;
+    BufferId buffer;
+    Call fill;
+  };
+
+  /// The masks that have to be filled before the loop over `variable`.
+  Masks walk(std::vector<Node>& nodes, const std::string& variable) {
+    Masks outside, here;
+    std::vector<Node> made;
+    for (Node& node : nodes) {
+      for (const std::size_t m : masks_of(node))
+        if (!masks_[m].first.names().contains(variable))
+          outside.insert(m);
+        else if (here.insert(m).second)
+          made.push_back(Node{masks_[m].fill});
+      made.push_back(std::move(node));
+    }
+    nodes = std::move(made);
+    return outside;
+  }
+  Masks masks_of(Node& node) {
+    if (auto* loop = std::get_if<Loop>(&node.is)) return walk(loop->body, loop->variable);
+    if (auto* call = std::get_if<Call>(&node.is)) return reads_ended(*call) ? mask(*call) : Masks{};
+    if (auto* guard = std::get_if<Guard>(&node.is)) {
+      Masks masks = walk(guard->then, "");
+      masks.merge(walk(guard->otherwise, ""));
+      return masks;
+    }
+    if (const auto* element = std::get_if<Element>(&node.is))
+      good_ = good_ && std::none_of(element->reads.begin(), element->reads.end(),
+                                    [&](const Ref& read) { return ended_axis(read).has_value(); });
+    return {};
+  }
+
+  /// Of an argument that ends: its axis.
+  std::optional<std::size_t> ended_axis(const Ref& ref) const {
+    if (!ref.buffer.valid()) return std::nullopt;
+    const Buffer& buffer = block_.program.buffers[ref.buffer.index()];
+    const auto found = ended_.find(buffer.tensor);
+    if (buffer.role != BufferRole::argument || buffer.ahead_of_time || found == ended_.end()) return std::nullopt;
+    return found->second;
+  }
+  bool reads_ended(const Call& call) const {
+    return std::any_of(call.operands.begin(), call.operands.end(),
+                       [&](const Ref& ref) { return ended_axis(ref).has_value(); });
+  }
+
+  Masks refuse() {
+    good_ = false;
+    return {};
+  }
+  /// The load under a mask; refused where it is no load of neighbours along the axis.
+  Masks mask(Call& call) {
+    const Instruction& instruction = model_.instruction(call.instruction);
+    if (!is_move(instruction) || !call.masks.empty() || ended_axis(call.operands[0])) return refuse();
+    const AffineExpr& index = call.operands[1].index[*ended_axis(call.operands[1])];
+    std::vector<std::string> dims;
+    for (const std::string& name : index.names())
+      if (name.starts_with('$')) dims.push_back(name);
+    if (dims.size() != 1 || !index.is_linear() || index.coefficient(dims[0]) != 1) return refuse();
+    const std::string dim = dims[0].substr(1);
+    const auto d = static_cast<std::size_t>(instruction.statement().domain.find(dim));
+    const auto load = masked_load(model_, instruction, dim);
+    const std::int64_t lanes = call.extents[d];
+    if (!load || lanes < 2 || lanes != instruction.ranges[d].max) return refuse();
+    const auto m = mask_of(index - AffineExpr::dim(dims[0]), lanes, model_.instruction(*load).masks[0].second);
+    if (!m) return refuse();
+    call.instruction = *load;
+    call.extents[d] = masks_[*m].number;
+    call.masks = {{masks_[*m].buffer, {AffineExpr(0)}}};
+    return {*m};
+  }
+  std::optional<std::size_t> mask_of(const AffineExpr& first, std::int64_t lanes, MemoryId memory) {
+    for (std::size_t m = 0; m < masks_.size(); ++m)
+      if (masks_[m].first == first && masks_[m].lanes == lanes && masks_[m].memory == memory) return m;
+    const auto fill = mask_fill(model_, memory, lanes);
+    std::int64_t number = lanes - 1;
+    while (number > 0 && (numbers_.contains(number) || block_.masked.contains(number))) --number;
+    if (!fill || number == 0) return std::nullopt;
+    numbers_.insert(number);
+    Buffer buffer;
+    buffer.name = "mask_to_end" + (masks_.empty() ? "" : std::to_string(masks_.size() + 1));
+    buffer.memory = memory;
+    buffer.dtype = DType::b1;
+    buffer.extents = {lanes};
+    buffer.slots = 0;
+    block_.program.buffers.push_back(buffer);
+    const BufferId id = make_id<BufferId>(block_.program.buffers.size() - 1);
+    Call call;
+    call.instruction = *fill;
+    call.operands = {{id, {AffineExpr::dim("$" + model_.instruction(*fill).statement().domain.dims[0].name)}}};
+    call.extents = {number};
+    block_.ended[number] = {axis_, first, lanes};
+    masks_.push_back({first, lanes, number, memory, id, std::move(call)});
+    return masks_.size() - 1;
+  }
+
+  Block& block_;
+  const EndedAxes& ended_;
+  const int axis_;
+  const HardwareModel& model_;
+  std::set<std::int64_t> numbers_;  ///< extents of calls
+  std::vector<Mask> masks_;
+  bool good_ = true;
+};
+
+}  // namespace
+
+std::set<TensorId> maskable_inputs(const Block& block, const GridShape& shape, std::size_t axis,
+                                   const HardwareModel& model) {
+  std::set<TensorId> copied, found;
+  for (const SharedCopy& copy : shared_copies(block, shape)) copied.insert(copy.tensor);
+  for (const auto& one : axes_along(shape, axis)) {
+    Block tried = block;
+    if (!copied.contains(one.first) && EndMasks(tried, {one}, static_cast<int>(axis), model).run() &&
+        !tried.ended.empty())
+      found.insert(one.first);
+  }
+  return found;
+}
+
+bool mask_ends(Block& block, const GridShape& shape, const HardwareModel& model) {
+  for (std::size_t axis = 0; axis < shape.axes.size(); ++axis)
+    if (shape.axes[axis].end && !EndMasks(block, axes_along(shape, axis), static_cast<int>(axis), model).run())
+      return false;
+  return true;
+}
+
+}  // namespace isamap

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Loads that end with a rounded-up axis.
+//
+// A sum in lanes takes whole vectors of terms. With its axis rounded up to a multiple of them (`rounded_up`) the last
+// vector reaches beyond the end of its inputs. There a masked load of as many lanes as are left gives zeros, whose
+// products add nothing:
+//
+//   for (k = 0; k < (K + 15) / 16; ++k)  a = load(A + 16 * k, lanes: min(16, K - 16 * k)), ..
+//
+// So there is no rest of the sum, and no copy of the input.
+
+#include <set>
+
+#include "isamap/block_program.h"
+#include "isamap/hardware.h"
+
+namespace isamap {
+
+/// Inputs whose positions along a grid axis the block only loads into registers, in vectors that have a masked load:
+/// those that `mask_ends` serves.
+std::set<TensorId> maskable_inputs(const Block& block, const GridShape& shape, std::size_t axis,
+                                   const HardwareModel& model);
+
+/// Masks the loads of inputs that end before their axis does (`GridAxis::end`). False: some use of them is no such
+/// load, and the block does not serve the shape.
+bool mask_ends(Block& block, const GridShape& shape, const HardwareModel& model);
+
+}  // namespace isamap
