@@ -172,8 +172,9 @@ std::vector<Bindings> sample_sizes(const SymbolicKernel& kernel, const VersionOp
     for (const SymbolicSize& size : kernel.facts.sizes) sizes[size.name] = value;
     add(sizes);
   }
+  // One alone, too: where all are one, a schedule that is best for one column would be chosen for one row of many.
   std::vector<std::int64_t> single = options.few;
-  single.push_back(kLargestSample);
+  single.insert(single.end(), {1, kLargestSample});
   for (const std::int64_t value : single)
     for (const SymbolicSize& size : kernel.facts.sizes) {
       Bindings sizes = kernel.at;
