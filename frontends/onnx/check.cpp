@@ -58,12 +58,31 @@ void check_attributes(const onnx::NodeProto& node, const std::string& title, Dia
   }
 }
 
+/// C and file formats end a name at a zero byte.
+void check_zero_bytes(const onnx::GraphProto& graph, Diagnostics& problems) {
+  const auto check = [&problems](const std::string& name, const std::string& what) {
+    if (name.find('\0') != std::string::npos && problems.size() < max_problems)
+      problems.push_back(error(what + " '" + printable(name) + "' has a zero byte in its name"));
+  };
+  for (const auto& input : graph.input()) check(input.name(), "input");
+  for (const auto& output : graph.output()) check(output.name(), "output");
+  for (const auto& tensor : graph.initializer()) check(tensor.name(), "constant");
+  for (int i = 0; i < graph.node_size(); ++i) {
+    check(graph.node(i).name(), "node " + std::to_string(i));
+    for (const std::string& result : graph.node(i).output()) check(result, node_title(graph.node(i), i) + ": result");
+  }
+}
+
 /// Names must be defined before use, which excludes cycles too.
 void check_names(const onnx::GraphProto& graph, Diagnostics& problems) {
   std::set<std::string> defined, written_somewhere;
   for (const auto& input : graph.input())
     if (!defined.insert(input.name()).second)
       problems.push_back(error("two inputs are named '" + printable(input.name()) + "'"));
+  std::set<std::string> outputs;
+  for (const auto& output : graph.output())
+    if (!outputs.insert(output.name()).second)
+      problems.push_back(error("two outputs are named '" + printable(output.name()) + "'"));
   for (const auto& tensor : graph.initializer()) defined.insert(tensor.name());
   for (const auto& tensor : graph.sparse_initializer()) defined.insert(tensor.values().name());
   for (const auto& node : graph.node()) written_somewhere.insert(node.output().begin(), node.output().end());
@@ -119,6 +138,7 @@ Diagnostics check_graph(const onnx::GraphProto& graph) {
   for (const auto& tensor : graph.initializer()) check_constant(tensor, problems);
   for (int i = 0; i < graph.node_size() && problems.size() < max_problems; ++i)
     check_attributes(graph.node(i), node_title(graph.node(i), i), problems);
+  check_zero_bytes(graph, problems);
   if (problems.size() < max_problems) check_names(graph, problems);
   if (problems.size() > max_problems) problems.resize(max_problems);
   return problems;

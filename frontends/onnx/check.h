@@ -11,8 +11,8 @@
 
 namespace isamap::importing {
 
-/// Every contradiction that makes later steps meaningless or unsafe: undefined names, cycles, negative or huge shapes,
-/// strides of 0.
+/// Every contradiction that makes later steps meaningless or unsafe: undefined names, names of two values or with a
+/// zero byte, cycles, negative or huge shapes, strides of 0.
 Diagnostics check_graph(const onnx::GraphProto& graph);
 
 /// The first 80 characters, unprintable ones as '?'.

@@ -10,6 +10,7 @@
 #include <google/protobuf/unknown_field_set.h>
 #include <onnx/onnx_pb.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -321,12 +322,16 @@ Result<ModelFile> read_model_file(const std::string& path) {
   if (!proto) return proto.diagnostics();
   Diagnostics problems = check_graph(proto->graph());
   ModelFile result;
+  const auto is_standard = [](const std::string& domain) { return domain.empty() || domain == "ai.onnx"; };
   for (const auto& set : proto->opset_import())
-    if (set.domain().empty() || set.domain() == "ai.onnx") result.opset = set.version();
-  if (result.opset > newest_opset)
-    problems.push_back(error("the model uses operator set " + std::to_string(result.opset) + "; sets up to " +
+    if (is_standard(set.domain())) result.opset = set.version();
+  const bool needs_set = std::any_of(proto->graph().node().begin(), proto->graph().node().end(),
+                                     [&](const onnx::NodeProto& node) { return is_standard(node.domain()); });
+  if (result.opset > newest_opset || (result.opset < 1 && needs_set))
+    problems.push_back(error("the model uses operator set " + std::to_string(result.opset) + "; sets from 1 to " +
                                  std::to_string(newest_opset) + " are read",
-                             "export it with an older operator set"));
+                             result.opset > newest_opset ? "export it with an older operator set"
+                                                         : "state the set that its operators are of (opset_import)"));
   if (problems.empty()) {
     Reader reader(path, problems);
     result.graph = reader.graph(proto->graph(), 0);

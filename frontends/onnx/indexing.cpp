@@ -14,6 +14,12 @@ namespace {
 
 constexpr std::int64_t no_position = 2147483647;
 
+/// The axis of a tensor that must have one.
+std::size_t axis_of(const Maker& m, std::int64_t otherwise) {
+  if (m.shape(0).empty()) throw contradiction("a scalar has no dimension to index");
+  return m.axis(m.integer("axis", otherwise), m.shape(0).size());
+}
+
 /// Positions of a dimension of `size` that count from the end where they are negative: a tensor under the name `to`.
 void say_positions_from_start(Maker& m, const std::string& to, std::size_t input, std::int64_t size) {
   const Sizes& shape = m.shape(input);
@@ -25,7 +31,7 @@ void say_positions_from_start(Maker& m, const std::string& to, std::size_t input
 
 /// Y[.., i.., ..] = X[.., at(I[i..]), ..]
 void make_gather_values(Maker& m) {
-  const std::size_t axis = m.axis(m.integer("axis", 0), m.shape(0).size());
+  const std::size_t axis = axis_of(m, 0);
   const Sizes& of_index = m.shape(1);
   Sizes shape = m.shape(0);
   const auto at = shape.begin() + static_cast<std::ptrdiff_t>(axis);
@@ -42,7 +48,7 @@ void make_gather_values(Maker& m) {
 }
 
 void make_gather_elements(Maker& m) {
-  const std::size_t axis = m.axis(m.integer("axis", 0), m.shape(0).size());
+  const std::size_t axis = axis_of(m, 0);
   const Sizes& shape = m.shape(1);
   if (shape.size() != m.shape(0).size() || (m.shape(0)[axis] == 0 && product_of(shape) > 0))
     throw contradiction("positions of " + sizes_text(shape) + " do not fit " + sizes_text(m.shape(0)));
@@ -143,12 +149,19 @@ void say_position(Maker& m, std::size_t axis, bool largest, bool last, bool keep
   m.temporary("P", DType::s32, shape);
   const Extents all = extents_of(i, x);
   m.say(fmt::format("{} {} {}", access("V", kept), largest ? "max=" : "min=", access("X0", i)), all);
-  m.say(fmt::format("{} {} select({} == {}, value({}), {})", access("P", kept),
-                    last ? "max=" : "min=", access("V", kept), access("X0", i), i[axis], last ? -1 : no_position),
+  m.say(fmt::format("{} {} select({}, value({}), {})", access("P", kept), last ? "max=" : "min=",
+                    is_extreme(m.dtype(0), access("X0", i), access("V", kept)), i[axis], last ? -1 : no_position),
         all);
 }
 
+/// A scalar is one row of one element, with this result.
+void say_of_scalar(Maker& m, DType type, const char* value) {
+  m.result("Y", 0, type, {});
+  m.say(fmt::format("Y[] = {}", value), {});
+}
+
 void make_arg(Maker& m) {
+  if (m.shape(0).empty()) return say_of_scalar(m, DType::s64, "0");
   const std::size_t axis = m.axis(m.integer("axis", 0), m.shape(0).size());
   const bool keep = m.integer("keepdims", 1) != 0;
   Sizes rows = m.shape(0);
@@ -165,6 +178,7 @@ void make_arg(Maker& m) {
 /// 1 at the first largest element of each row. Before set 13 the dimensions from the axis on are one row.
 void make_hardmax(Maker& m) {
   const Sizes& x = m.shape(0);
+  if (x.empty()) return say_of_scalar(m, m.dtype(0), "1");
   const std::size_t axis = m.axis(m.integer("axis", m.opset < 13 ? 1 : -1), x.size());
   const std::size_t end = m.opset < 13 ? x.size() : axis + 1;
   const Names i = iterators(x.size());
@@ -181,8 +195,8 @@ void make_hardmax(Maker& m) {
   m.temporary("P", DType::s32, rows);
   m.result("Y", 0, m.dtype(0), x);
   m.say(fmt::format("{} max= {}", access("V", kept), access("X0", i)), all);
-  m.say(fmt::format("{} min= select({} == {}, value({}), {})", access("P", kept), access("V", kept), access("X0", i),
-                    place, no_position),
+  m.say(fmt::format("{} min= select({}, value({}), {})", access("P", kept),
+                    is_extreme(m.dtype(0), access("X0", i), access("V", kept)), place, no_position),
         all);
   m.say(fmt::format("{} = select(value({}) == {}, 1, 0)", access("Y", i), place, access("P", kept)), all);
 }
@@ -320,16 +334,24 @@ void make_reverse_sequence(Maker& m) {
 /// Y[..] = X[..] where no position hits, else the update, by comparing each position of the axis with each update.
 void make_scatter_elements(Maker& m) {
   const Sizes &x = m.shape(0), &u = m.shape(1);
-  const std::size_t axis = m.axis(m.integer("axis", 0), x.size());
+  const std::size_t axis = axis_of(m, 0);
   const std::string how = m.text("reduction", "none");
   if (u.size() != x.size() || m.shape(2) != u) throw contradiction("its updates do not fit the positions");
   for (std::size_t d = 0; d < x.size(); ++d)
-    if (d != axis && u[d] != x[d]) throw Refused{"updates of a part of the other dimensions", "pad them"};
-  say_positions_from_start(m, "J", 1, x[axis]);
+    if (d != axis && u[d] > x[d]) throw contradiction("positions of " + sizes_text(u) + " do not fit " + sizes_text(x));
   const Names i = iterators(x.size());
+  const Extents extents = extents_of(i, x);
+  if (product_of(u) == 0) {  // nothing is updated
+    m.result("Y", 0, m.dtype(0), x);
+    return m.say(access("Y", i) + " = " + access("X0", i), extents);
+  }
+  say_positions_from_start(m, "J", 1, x[axis]);
+  Sizes box = u;  // elements that updates can reach: the first ones of the other dimensions
+  box[axis] = x[axis];
   Names from = i;
   from[axis] = "u";
-  Extents extents = extents_of(i, x), all = extents;
+  const Extents reached = extents_of(i, box);
+  Extents all = reached;
   all["u"] = u[axis];
   const std::string hit = fmt::format("s64({}) == s64(value({}))", access("J", from), i[axis]);
   const std::string update = access("X2", from), y = access("Y", i);
@@ -348,13 +370,17 @@ void make_scatter_elements(Maker& m) {
     m.say(fmt::format("{} {} select({}, {}, {})", y, way->second.first, hit, update, neutral), all);
     return;
   }
-  m.temporary("L", DType::s32, x);  // the last update of each element, or -1
+  m.temporary("L", DType::s32, box);  // the last update of each element, or -1
   m.say(fmt::format("{} max= select({}, value(u), -1)", access("L", i), hit), all);
-  m.temporary("S", m.dtype(2), x);
+  m.temporary("S", m.dtype(2), box);
   Names last = i;
   last[axis] = "at(" + access("L", i) + ")";
-  m.say(access("S", i) + " = " + access("X2", last), extents);
-  m.say(fmt::format("{} = select({} < 0, {}, {})", y, access("L", i), access("X0", i), access("S", i)), extents);
+  m.say(access("S", i) + " = " + access("X2", last), reached);
+  const bool whole = box == x;
+  if (!whole) m.padded("M", "L", -1), m.padded("T", "S", 0);
+  m.say(fmt::format("{} = select({} < 0, {}, {})", y, access(whole ? "L" : "M", i), access("X0", i),
+                    access(whole ? "S" : "T", i)),
+        extents);
 }
 
 }  // namespace

@@ -97,24 +97,50 @@ std::vector<double> Maker::reals(std::size_t i, const std::string& what) const {
   return result;
 }
 
-std::int64_t Maker::integer(const std::string& name, std::int64_t otherwise) const {
+namespace {
+
+/// An attribute that is given, of the type that the operator has it in; null: it is not given, or an empty list.
+/// `field`: where the reader puts values of that type.
+template <class List>
+const List* values_of(const Node& node, const std::string& name, List Attribute::*field, const char* needed) {
   const auto found = node.attributes.find(name);
-  return found == node.attributes.end() || found->second.ints.empty() ? otherwise : found->second.ints.front();
+  if (found == node.attributes.end()) return nullptr;
+  const Attribute& given = found->second;
+  const List& values = given.*field;
+  if (!values.empty()) return &values;
+  if (given.texts.size() == 1 && given.texts[0].starts_with("@"))
+    throw Refused{fmt::format("attribute {} refers to one of a function from a graph inside it", name),
+                  "expand the functions when exporting"};
+  const char* is = !given.ints.empty()    ? "an integer"
+                   : !given.reals.empty() ? "a float"
+                   : !given.texts.empty() ? "a string"
+                   : given.tensor         ? "a tensor"
+                   : given.graph          ? "a graph"
+                                          : nullptr;
+  if (is) throw contradiction(fmt::format("attribute {} is {}; {} is needed", name, is, needed));
+  return nullptr;
+}
+
+}  // namespace
+
+std::int64_t Maker::integer(const std::string& name, std::int64_t otherwise) const {
+  const auto* values = values_of(node, name, &Attribute::ints, "an integer");
+  return values ? values->front() : otherwise;
 }
 
 std::vector<std::int64_t> Maker::integers(const std::string& name, std::vector<std::int64_t> otherwise) const {
-  const auto found = node.attributes.find(name);
-  return found == node.attributes.end() ? std::move(otherwise) : found->second.ints;
+  if (const auto* values = values_of(node, name, &Attribute::ints, "a list of integers")) return *values;
+  return states(name) ? std::vector<std::int64_t>{} : std::move(otherwise);
 }
 
 double Maker::real(const std::string& name, double otherwise) const {
-  const auto found = node.attributes.find(name);
-  return found == node.attributes.end() || found->second.reals.empty() ? otherwise : found->second.reals.front();
+  const auto* values = values_of(node, name, &Attribute::reals, "a float");
+  return values ? values->front() : otherwise;
 }
 
 std::string Maker::text(const std::string& name, const std::string& otherwise) const {
-  const auto found = node.attributes.find(name);
-  return found == node.attributes.end() || found->second.texts.empty() ? otherwise : found->second.texts.front();
+  const auto* values = values_of(node, name, &Attribute::texts, "a string");
+  return values ? values->front() : otherwise;
 }
 
 std::size_t Maker::axis(std::int64_t given, std::size_t rank) const {
@@ -275,6 +301,11 @@ TensorData zeros(DType dtype, const Sizes& shape) {
   tensor.shape = shape;
   tensor.dtype = dtype;
   return make_data(tensor);
+}
+
+std::string is_extreme(DType dtype, const std::string& element, const std::string& extreme) {
+  const std::string equal = fmt::format("{} == {}", element, extreme);
+  return is_float(dtype) ? fmt::format("({0} or {1} != {1})", equal, element) : equal;
 }
 
 TensorData integers_data(const Sizes& values) {

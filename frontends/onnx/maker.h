@@ -174,6 +174,9 @@ bool is_in_text(DType dtype, const Scalar& value);
 std::string access(const std::string& tensor, const Names& index);
 std::int64_t product_of(const Sizes& sizes, std::size_t first = 0, std::size_t last = SIZE_MAX);
 TensorData zeros(DType dtype, const Sizes& shape);
+/// Is the read `element` its row's largest or smallest one, `extreme`? A row with a NaN has NaN as extreme, and each of
+/// its NaNs is one: positions are always those of elements, the first NaN's as in numpy.
+std::string is_extreme(DType dtype, const std::string& element, const std::string& extreme);
 /// One dimension of integers; a scalar.
 TensorData integers_data(const Sizes& values);
 TensorData scalar_data(DType dtype, double value);

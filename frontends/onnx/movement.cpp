@@ -72,6 +72,24 @@ void reshape_to(Maker& m, const Sizes& to) {
   copy(m, to, index);
 }
 
+/// The size -1 of the shape `to`, whose other sizes have the product `known`. Of an empty tensor it is what it would be
+/// if the empty dimensions that `to` copies were not empty, so that it is the same for a batch of none.
+std::int64_t open_size(const Sizes& from, const Sizes& to, std::int64_t known) {
+  if (known > 0) return product_of(from) / known;
+  Sizes of_from = from, of_to = to;
+  for (std::size_t d = 0; d < std::min(from.size(), to.size()); ++d)
+    if (from[d] == 0 && to[d] == 0) of_from[d] = of_to[d] = 1;
+  for (std::int64_t& size : of_to) size = size < 0 ? 1 : size;
+  const std::int64_t left = product_of(of_from), others = product_of(of_to);
+  if (left == 0 || others == 0 || left % others != 0)
+    throw contradiction(
+        fmt::format("the size -1 of the shape {} of the tensor {} is ambiguous: its other sizes have no "
+                    "elements",
+                    sizes_text(to), sizes_text(from)),
+        "state it, or copy the empty dimensions in their places by 0");
+  return left / others;
+}
+
 void make_reshape(Maker& m) {
   Sizes to = m.opset < 5 ? m.integers("shape", {}) : m.integers(1, "the shape");
   const bool keeps_zero = m.integer("allowzero", 0) != 0;
@@ -92,7 +110,7 @@ void make_reshape(Maker& m) {
     else
       known *= to[d];
   }
-  if (open >= 0) to[static_cast<std::size_t>(open)] = known == 0 ? 0 : product_of(from) / known;
+  if (open >= 0) to[static_cast<std::size_t>(open)] = open_size(from, to, known);
   reshape_to(m, to);
 }
 

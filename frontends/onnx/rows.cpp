@@ -155,7 +155,9 @@ void make_log_sum_exp(Maker& m) {
   m.temporary("S", type, shape);
   m.say(fmt::format("M[{}] max= {}", index, x), rows.all());
   m.say(fmt::format("S[{0}] += exp({1} - M[{0}])", index, x), rows.all());
-  m.say(fmt::format("Y[{0}] = log(S[{0}]) + M[{0}]", index), rows.kept());
+  // An infinite one is the result: differences from it are no numbers.
+  m.say(fmt::format("Y[{0}] = select(M[{0}] == inf or M[{0}] == -inf, M[{0}], log(S[{0}]) + M[{0}])", index),
+        rows.kept());
 }
 
 /// Before set 13 the dimensions from the axis on are one row.

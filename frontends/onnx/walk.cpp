@@ -24,11 +24,6 @@ constexpr std::size_t max_statements = 65536;
 constexpr int max_inlined = 64;  ///< functions inside functions
 constexpr std::size_t max_contradictions = 20;
 
-/// How much of a draft there was before a node.
-struct Mark {
-  std::size_t tensors, statements, weights, repeats;
-  std::map<std::string, int> used;
-};
 Mark mark_of(const Draft& draft) {
   return {draft.kernel.tensors.size(), draft.kernel.statements.size(), draft.weights.size(),
           draft.kernel.repeats.size(), draft.used};
@@ -47,6 +42,22 @@ Value value_of(const Constant& constant) {
   value.drawn = !constant.values && constant.file.empty();
   value.narrow = constant.narrow;
   return value;
+}
+
+const Graph& branch_of(const Node& node, const char* name) {
+  const auto branch = node.attributes.find(name);
+  if (branch == node.attributes.end() || !branch->second.graph)
+    throw contradiction("a branch is missing, or graphs nest more than 16 deep", "");
+  return *branch->second.graph;
+}
+
+/// Y = X0 ? X1 : X2, with one condition for all elements.
+void select_result(Maker& m) {
+  const Names i = iterators(m.shape(1).size()), one(m.shape(0).size(), "0");
+  m.result("Y", 0, m.dtype(1), m.shape(1));
+  if (m.in(1).narrow == m.in(2).narrow && m.in(1).narrow > 0) m.narrow_result("Y", m.in(1).narrow);
+  m.say(fmt::format("{} = select({}, {}, {})", access("Y", i), access("X0", one), access("X1", i), access("X2", i)),
+        extents_of(i, m.shape(1)));
 }
 
 /// Statements that nothing would run: an error of the import or of the file's attributes.
@@ -124,9 +135,12 @@ bool Walk::fix_input(const Declared& input) {
   const auto fixed = options_.fix.find(input.name);
   if (fixed == options_.fix.end() || !input.dtype) return false;
   const Sizes shape = input.shape.value_or(Sizes{});
-  if (shape.size() > 1 || (shape.size() == 1 && shape.front() > 1))
+  if (shape.size() > 1 || (shape.size() == 1 && shape.front() > 1)) {
     problems.push_back(error(fmt::format("input '{}' is {}, and --fix states scalars", input.name, sizes_text(shape)),
                              "--inputs states other values, --constant says that they never change"));
+    missing_[input.name] = {"", ""};  // what reads it is not looked at
+    return true;
+  }
   TensorData data = zeros(*input.dtype, shape.size() == 1 ? Sizes{1} : Sizes{});
   data.set(0, is_float(*input.dtype) ? Scalar{fixed->second, 0} : Scalar{0, static_cast<std::int64_t>(fixed->second)});
   values_[input.name] = {data.dtype, data.shape, {}, std::make_shared<TensorData>(data), ""};
@@ -153,6 +167,10 @@ bool Walk::state_input(const Declared& input) {
   if (!fits)
     problems.push_back(error(fmt::format("input '{}' is [{}], and its values are {}", input.name,
                                          fmt::join(declared, ", "), sizes_text(data->shape))));
+  if (!problems.empty()) {  // what reads it is not looked at
+    missing_[input.name] = {"", ""};
+    return true;
+  }
   values_[input.name] = {data->dtype, data->shape, {}, data, ""};
   values_[input.name].narrow = input.narrow;
   return true;
@@ -303,16 +321,70 @@ void Walk::add_constant_node(const Node& node) {
 void Walk::choose(const Node& node, int depth) {
   if (node.inputs.empty() || !values_.contains(node.inputs[0])) throw Refused{"it has no condition", ""};
   const Value& condition = values_.at(node.inputs[0]);
-  if (!condition.values || condition.values->count() != 1)
-    throw Refused{"its condition is known only when the model runs", "fix the input it depends on with --fix"};
-  const auto branch = node.attributes.find(condition.values->get(0).integer != 0 ? "then_branch" : "else_branch");
-  if (branch == node.attributes.end() || !branch->second.graph)
-    throw contradiction("a branch is missing, or graphs nest more than 16 deep", "");
-  const Graph& graph = *branch->second.graph;
-  for (const Constant& constant : graph.constants) add_constant(constant.name, constant);
-  for (const Node& inner : graph.nodes) add_node(inner, depth + 1);
+  if (product_of(condition.shape) != 1)
+    throw contradiction("its condition has the shape " + sizes_text(condition.shape), "one element is needed");
+  if (!condition.values) return select_branch(node, depth);
+  const Graph& graph = branch_of(node, condition.values->get(0).integer != 0 ? "then_branch" : "else_branch");
+  add_branch(graph, depth);
   for (std::size_t k = 0; k < std::min(node.outputs.size(), graph.outputs.size()); ++k)
     rename(graph.outputs[k].name, node.outputs[k]);
+}
+
+void Walk::add_branch(const Graph& graph, int depth) {
+  for (const Constant& constant : graph.constants) add_constant(constant.name, constant);
+  for (const Node& inner : graph.nodes) add_node(inner, depth + 1);
+}
+
+/// Both branches are computed and their results selected: no statement fails, however it is reached.
+void Walk::select_branch(const Node& node, int depth) {
+  const Before before = state_of();
+  const auto not_possible = [&](const std::string& why) {
+    back_to(before);
+    return Refused{"its condition is known only when the model runs, and " + why,
+                   "fix the input it depends on with --fix"};
+  };
+  std::vector<Names> results(node.outputs.size(), Names{node.inputs[0]});
+  for (const char* name : {"then_branch", "else_branch"}) {
+    const Graph& graph = branch_of(node, name);
+    add_branch(graph, depth);
+    if (problems.size() > before.problems)
+      throw not_possible(fmt::format("of its {} {}", name, problems.back().message));
+    if (refused.size() > before.refused)
+      throw not_possible(
+          fmt::format("of its {} {}: {}", name, refused[before.refused].node, refused[before.refused].reason));
+    if (graph.outputs.size() < node.outputs.size()) throw contradiction("its branches have fewer results than it");
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      if (!values_.contains(graph.outputs[k].name))
+        throw not_possible(fmt::format("its {} does not make '{}'", name, graph.outputs[k].name));
+      results[k].push_back(fmt::format("{}.{}", node.outputs[k], name));
+      set_value(results[k].back(), values_.at(graph.outputs[k].name));
+    }
+  }
+  for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+    if (node.outputs[k].empty()) continue;
+    const Value &then_value = values_.at(results[k][1]), &else_value = values_.at(results[k][2]);
+    if (then_value.shape != else_value.shape || then_value.dtype != else_value.dtype)
+      throw not_possible(fmt::format("'{}' is {}{} or {}{}", node.outputs[k], name(then_value.dtype),
+                                     sizes_text(then_value.shape), name(else_value.dtype),
+                                     sizes_text(else_value.shape)));
+  }
+  for (std::size_t k = 0; k < node.outputs.size(); ++k)
+    if (!node.outputs[k].empty())
+      make_by({node.title, node.name, node.op, "", results[k], {node.outputs[k]}, {}}, &select_result);
+}
+
+Walk::Before Walk::state_of() const {
+  return {mark_of(draft), values_, missing_, refused.size(), problems.size(), notes.size()};
+}
+
+void Walk::back_to(const Before& before) {
+  importing::back_to(before.mark, draft);
+  values_ = before.values;
+  missing_ = before.missing;
+  refused.resize(before.refused);
+  refused_order.resize(before.refused);
+  problems.resize(before.problems);
+  notes.resize(before.notes);
 }
 
 void Walk::rename(const std::string& from, const std::string& to) {
@@ -408,7 +480,7 @@ void Walk::make_by(const Node& node, Make maker) {
     check_shapes(draft, mark.tensors);
     check_new_statements(draft, mark.statements);
   } catch (const Refused&) {
-    back_to(mark, draft);
+    importing::back_to(mark, draft);
     throw;
   }
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
@@ -462,15 +534,20 @@ bool Walk::fold(const Node& node, Make maker) {
   return true;
 }
 
-/// Is an output what the file says of it? What differs is a note: some exporters state wrong sizes.
+/// Is an output what the file says of it? Sizes that differ are a note: some exporters state wrong ones.
 void Walk::check_outputs() {
   for (const Declared& declared : file_.graph.outputs) {
     const auto found = values_.find(declared.name);
     if (found == values_.end() || !declared.dtype) continue;
     const Value& value = found->second;
-    if (value.dtype != *declared.dtype)
-      notes.push_back(fmt::format("output '{}' is {}; the file states {}", declared.name, name(value.dtype),
-                                  name(*declared.dtype)));
+    if (value.dtype != *declared.dtype) {
+      const auto writer = std::find_if(file_.graph.nodes.begin(), file_.graph.nodes.end(), [&](const Node& node) {
+        return std::find(node.outputs.begin(), node.outputs.end(), declared.name) != node.outputs.end();
+      });
+      problems.push_back(error(fmt::format("{}output '{}' is {}; the file states {}",
+                                           writer == file_.graph.nodes.end() ? "" : writer->title + ": ", declared.name,
+                                           name(value.dtype), name(*declared.dtype))));
+    }
     if (!declared.shape || declared.shape->empty()) continue;  // a shape of nothing is left out by some exporters
     bool fits = declared.shape->size() == value.shape.size();
     for (std::size_t d = 0; fits && d < value.shape.size(); ++d)

@@ -8,6 +8,12 @@
 
 namespace isamap::importing {
 
+/// How much of a draft there was before a node.
+struct Mark {
+  std::size_t tensors = 0, statements = 0, weights = 0, repeats = 0;
+  std::map<std::string, int> used;
+};
+
 class Walk {
  public:
   Walk(const ModelFile& file, const ModelOptions& options);
@@ -22,6 +28,15 @@ class Walk {
   std::map<TensorId, std::string> file_names;
 
  private:
+  /// What a graph inside a node may change, to undo it.
+  struct Before {
+    Mark mark;
+    std::map<std::string, Value> values;
+    std::map<std::string, Refused> missing;
+    std::size_t refused = 0, problems = 0, notes = 0;
+  };
+  Before state_of() const;
+  void back_to(const Before& before);
   void add_constant(const std::string& name, const Constant& constant);
   void add_input(const Declared& input);
   bool state_input(const Declared& input);
@@ -29,6 +44,8 @@ class Walk {
   void add_node(const Node& node, int depth);
   void add_constant_node(const Node& node);
   void choose(const Node& node, int depth);
+  void add_branch(const Graph& graph, int depth);
+  void select_branch(const Node& node, int depth);
   void call(const Node& node, const Function& function, int depth);
   void make(const Node& node);
   void make_foreign(const Node& node);
@@ -39,6 +56,7 @@ class Walk {
   void scan(const Node& node, int depth);
   void scan_steps(const Node& node, std::size_t scans, int depth);
   bool run_body(const Graph& body, int depth);
+  void stack_no_steps(const Node& node, const Graph& body, std::size_t states, int depth);
   void set_value(const std::string& name, Value value);
   void stack(const Node& node, const Names& steps, const std::string& to, std::int64_t axis, bool reverse);
   void take(const Node& node, const std::string& from, const std::string& to, std::int64_t axis, std::int64_t step);

@@ -93,7 +93,7 @@ bool Walk::run_body(const Graph& body, int depth) {
 }
 
 void Walk::stack(const Node& node, const Names& steps, const std::string& to, std::int64_t axis, bool reverse) {
-  if (steps.empty()) throw Refused{"it has no steps: the shape of its results is not known", ""};
+  if (steps.empty()) throw Refused{"a batch of none: the shape of its results is not known", ""};
   Node made{node.title, node.name, node.op, "", steps, {to}, {}};
   made.attributes["axis"] = integer_attribute(axis);
   made.attributes["reverse"] = integer_attribute(reverse ? 1 : 0);
@@ -116,6 +116,30 @@ std::optional<std::int64_t> Walk::known_number(const std::string& name) const {
   return found->second.values->get(0).integer;
 }
 
+/// The stacked results of no step, which have elements of their body's shapes all the same: of a step that is undone.
+/// The body's inputs have values.
+void Walk::stack_no_steps(const Node& node, const Graph& body, std::size_t states, int depth) {
+  const Before before = state_of();
+  const std::size_t skipped = node.op == "Loop" ? 1 : 0;  // the body's condition
+  const bool works = run_body(body, depth);
+  std::vector<Value> parts;
+  for (std::size_t k = states; works && k < node.outputs.size(); ++k)
+    parts.push_back(values_.at(body.outputs[skipped + k].name));
+  if (works) back_to(before);
+  for (std::size_t k = states; k < node.outputs.size(); ++k) {
+    if (node.outputs[k].empty()) continue;
+    if (!works) return lose_outputs(node);
+    Sizes shape = parts[k - states].shape;
+    const std::int64_t given = stated(node, "scan_output_axes", k - states, 0);
+    const std::int64_t axis = given < 0 ? given + static_cast<std::int64_t>(shape.size()) + 1 : given;
+    if (axis < 0 || axis > static_cast<std::int64_t>(shape.size()))
+      throw contradiction("it stacks along a dimension that its result does not have");
+    shape.insert(shape.begin() + axis, 0);
+    const DType type = parts[k - states].dtype;
+    set_value(node.outputs[k], {type, shape, {}, std::make_shared<TensorData>(zeros(type, shape)), ""});
+  }
+}
+
 /// Inputs: count, condition, states; the body has the step's number, the condition, states, and yields the next
 /// condition, states and a part of each stacked result.
 void Walk::loop(const Node& node, int depth) {
@@ -133,12 +157,20 @@ void Walk::loop(const Node& node, int depth) {
   std::vector<Value> state;
   for (std::size_t s = 0; s < states; ++s) state.push_back(values_.at(given(2 + s)));
   std::vector<Names> steps(node.outputs.size());
-  for (std::int64_t k = 0; k < *count && *condition != 0; ++k) {
-    if (k >= max_steps) throw Refused{fmt::format("its body runs more than {} times", max_steps), ""};
+  const auto enter = [&](std::int64_t k) {
     const bool listed = body.inputs[0].shape.value_or(Sizes{}).size() == 1;
     set_value(body.inputs[0].name, constant_of(DType::s64, listed ? Sizes{1} : Sizes{}, k));
     set_value(body.inputs[1].name, constant_of(DType::boolean, {}, 1));
     for (std::size_t s = 0; s < states; ++s) set_value(body.inputs[2 + s].name, state[s]);
+  };
+  const bool none = *count <= 0 || *condition == 0;
+  if (none && node.outputs.size() > states) {
+    enter(0);
+    stack_no_steps(node, body, states, depth);
+  }
+  for (std::int64_t k = 0; k < *count && *condition != 0; ++k) {
+    if (k >= max_steps) throw Refused{fmt::format("its body runs more than {} times", max_steps), ""};
+    enter(k);
     if (!run_body(body, depth)) return lose_outputs(node);
     condition = known_number(body.outputs[0].name);
     if (!condition) throw Refused{"its body decides with values whether it runs again", ""};
@@ -153,7 +185,7 @@ void Walk::loop(const Node& node, int depth) {
       continue;
     else if (k < states)
       set_value(node.outputs[k], state[k]);
-    else
+    else if (!none)
       stack(node, steps[k], node.outputs[k], 0, false);
 }
 
@@ -209,6 +241,17 @@ void Walk::scan_steps(const Node& node, std::size_t scans, int depth) {
   std::vector<Value> state;
   for (std::size_t s = 0; s < states; ++s) state.push_back(values_.at(node.inputs[s]));
   std::vector<Names> steps(node.outputs.size());
+  if (count == 0 && node.outputs.size() > states) {
+    for (std::size_t s = 0; s < states; ++s) set_value(body.inputs[s].name, state[s]);
+    for (std::size_t s = 0; s < scans; ++s) {
+      const Value& sequence = values_.at(node.inputs[states + s]);
+      Sizes shape = sequence.shape;
+      shape.erase(shape.begin() + axes[s]);
+      set_value(body.inputs[states + s].name,
+                {sequence.dtype, shape, {}, std::make_shared<TensorData>(zeros(sequence.dtype, shape)), ""});
+    }
+    stack_no_steps(node, body, states, depth);
+  }
   for (std::int64_t k = 0; k < count; ++k) {
     for (std::size_t s = 0; s < states; ++s) set_value(body.inputs[s].name, state[s]);
     for (std::size_t s = 0; s < scans; ++s)
@@ -226,7 +269,7 @@ void Walk::scan_steps(const Node& node, std::size_t scans, int depth) {
       continue;
     else if (k < states)
       set_value(node.outputs[k], state[k]);
-    else
+    else if (count > 0)
       stack(node, steps[k], node.outputs[k], stated(node, "scan_output_axes", k - states, 0),
             stated(node, "scan_output_directions", k - states, 0) != 0);
 }

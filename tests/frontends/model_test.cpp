@@ -113,7 +113,7 @@ std::string one(const std::string& op, const std::vector<std::pair<std::string, 
     graph += input(name, shape, type);
     names.push_back(name);
   }
-  return graph + node(op, names, "y", attributes) + output("y", {});
+  return graph + node(op, names, "y", attributes) + output("y");
 }
 
 /// An output that is another one's copy, or is read by it, keeps its values.
@@ -715,6 +715,232 @@ TEST_F(ModelTest, DamageIsReported) {
       EXPECT_EQ(render(verify(model->kernel)), "");
     }
   }
+}
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+
+TensorData reals_data(const Shape& shape, const Reals& values, DType dtype = DType::f32) {
+  TensorData data = make_data({.name = "", .shape = shape, .dtype = dtype});
+  for (std::size_t i = 0; i < values.size(); ++i)
+    data.set(static_cast<std::int64_t>(i),
+             is_float(dtype) ? Scalar{values[i], 0} : Scalar{0, static_cast<std::int64_t>(values[i])});
+  return data;
+}
+
+/// The first NaN's, as in numpy; -inf and the smallest integer are elements as others.
+TEST_F(ModelTest, PositionsAreInsideTheTensor) {
+  const TensorData x = reals_data({4, 3}, {1, nan, 3, nan, nan, 0, -inf, -inf, -inf, 2, 5, 5});
+  EXPECT_EQ(run(one("ArgMax", {{"x", {4, 3}}}, integer("axis", 1)), {x}), (Reals{1, 0, 0, 1}));
+  EXPECT_EQ(run(one("ArgMin", {{"x", {4, 3}}}, integer("axis", 1)), {x}), (Reals{1, 0, 0, 0}));
+  EXPECT_EQ(run(one("ArgMax", {{"x", {4, 3}}}, integer("axis", 1) + integer("select_last_index", 1)), {x}),
+            (Reals{1, 1, 2, 2}));
+  EXPECT_EQ(run(one("Hardmax", {{"x", {4, 3}}}), {x}), (Reals{0, 1, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(run(one("ArgMax", {{"x", {}}}), {reals_data({}, {nan})}), Reals{0});
+  EXPECT_EQ(run(one("Hardmax", {{"x", {}}}), {reals_data({}, {7})}), Reals{1});
+  EXPECT_EQ(run(one("ArgMax", {{"x", {0, 3}}}, integer("axis", 1)), {reals_data({0, 3}, {})}), Reals{});
+}
+
+TEST_F(ModelTest, PositionsOfPoolsAreInsideTheTensor) {
+  const auto positions = [&](const Shape& shape, const std::string& attributes, const TensorData& x, int type = 1) {
+    const auto model =
+        import(input("x", shape, type) + node_of("MaxPool", {"x"}, {"y", "p"}, attributes) + output("p"));
+    EXPECT_TRUE(model) << render(model.diagnostics());
+    return model ? reals_of(outputs_of(*model, {x}).at(0)) : Reals{};
+  };
+  const std::string pairs = ints("kernel_shape", {2}) + ints("strides", {2});
+  EXPECT_EQ(positions({1, 1, 6}, pairs, reals_data({1, 1, 6}, {1, nan, nan, 2, 3, 3})), (Reals{1, 2, 4}));
+  // Windows begin one element before the tensor and end behind it, where padding equals their smallest elements.
+  const std::string padded = pairs + ints("pads", {1, 1});
+  EXPECT_EQ(positions({1, 1, 4}, padded, reals_data({1, 1, 4}, {-inf, nan, 0, -inf})), (Reals{0, 1, 3}));
+  EXPECT_EQ(positions({2, 1, 2}, padded, reals_data({2, 1, 2}, {0, 0, 0, 9}, DType::u8), 2), (Reals{0, 1, 2, 3}));
+}
+
+TEST_F(ModelTest, SumsOfExponentsOfInfiniteElements) {
+  const TensorData x = reals_data({4, 2}, {inf, 1, -inf, -inf, inf, inf, -inf, 0.5});
+  EXPECT_EQ(run(one("ReduceLogSumExp", {{"x", {4, 2}}}, ints("axes", {1}) + integer("keepdims", 0)), {x}),
+            (Reals{inf, -inf, inf, 0.5}));
+  EXPECT_TRUE(std::isnan(run(one("ReduceLogSumExp", {{"x", {2}}}), {reals_data({2}, {nan, inf})}).at(0)));
+  EXPECT_EQ(run(one("ReduceLogSumExp", {{"x", {}}}), {reals_data({}, {inf})}), Reals{inf});
+}
+
+TEST_F(ModelTest, UpdatesOfAPartOfTheOtherDimensions) {
+  const TensorData x = data_like({3, 5});
+  const Shape indices = {2, 0, 2, -1, 1, 0};
+  for (const Shape& part : {Shape{2, 3}, Shape{3, 2}, Shape{1, 5}, Shape{0, 3}})
+    for (const std::string how : {"none", "add", "mul", "max", "min"}) {
+      Reals expected = reals_of(x);
+      const std::int64_t count = part[0] * part[1];
+      const TensorData updates = data_like(part, 3);
+      Shape at;
+      for (std::int64_t i = 0; i < count; ++i) {
+        at.push_back(indices[static_cast<std::size_t>(i) % indices.size()]);
+        double& y = expected[static_cast<std::size_t>((at.back() + 3) % 3 * 5 + i % part[1])];
+        const double u = updates.get(i).real;
+        y = how == "none"  ? u
+            : how == "add" ? y + u
+            : how == "mul" ? y * u
+            : how == "max" ? std::max(y, u)
+                           : std::min(y, u);
+      }
+      set_ = 18;
+      expect_near(run(input("x", {3, 5}) + input("i", part, 7) + input("u", part) +
+                          node("ScatterElements", {"x", "i", "u"}, "y", integer("axis", 0) + word("reduction", how)) +
+                          output("y"),
+                      {x, integers_of(part, at), updates}),
+                  expected);
+    }
+  EXPECT_EQ(problems(input("x", {3, 5}) + input("i", {2, 6}, 7) + input("u", {2, 6}) +
+                     node("ScatterElements", {"x", "i", "u"}, "y", integer("axis", 0)) + output("y")),
+            path_ + ": node 0 (ScatterElements): positions of [2, 6] do not fit [3, 5]\n");
+}
+
+/// Many updates of long rows become lists, few of short ones are compared with each element.
+TEST_F(ModelTest, UpdatesOfRowsCombine) {
+  set_ = 18;
+  for (const std::int64_t rows : {1, 2, 3, 9})
+    for (const std::int64_t count : {0, 1, 2, 7, 13})
+      for (const std::int64_t width : {1, 17})
+        for (const std::string how : {"add", "mul", "max", "min"}) {
+          const TensorData x = data_like({rows, width}), updates = data_like({count, width}, 3);
+          Reals expected = reals_of(x);
+          Shape at;
+          for (std::int64_t u = 0; u < count; ++u) {
+            at.push_back((u * u + 1) % rows - (u % 2 == 0 ? rows : 0));
+            for (std::int64_t j = 0; j < width; ++j) {
+              double& y = expected[static_cast<std::size_t>((at.back() + rows) % rows * width + j)];
+              const double v = updates.get(u * width + j).real;
+              y = how == "add" ? y + v : how == "mul" ? y * v : how == "max" ? std::max(y, v) : std::min(y, v);
+            }
+          }
+          expect_near(run(input("x", {rows, width}) + input("i", {count, 1}, 7) + input("u", {count, width}) +
+                              node("ScatterND", {"x", "i", "u"}, "y", word("reduction", how)) + output("y"),
+                          {x, integers_of({count, 1}, at), updates}),
+                      expected, 1e-3);
+        }
+}
+
+TEST_F(ModelTest, LoopsWithoutSteps) {
+  const std::string body = node("Add", {"v", "v"}, "w") + node("Identity", {"c"}, "d") + input("i", {}, 7) +
+                           input("c", {}, 9) + input("v", {3}) + output("d") + output("w") + output("w");
+  const auto loop =
+      import(input("x", {3}) + constant("n", {}, {0}) +
+             node_of("Loop", {"n", "", "x"}, {"y", "z"}, graph_attribute("body", body)) + output("y") + output("z"));
+  ASSERT_TRUE(loop) << render(loop.diagnostics());
+  EXPECT_EQ(refusals(*loop), "");
+  const TensorData x = data_like({3});
+  auto outputs = outputs_of(*loop, {x});
+  EXPECT_EQ(reals_of(outputs.at(0)), reals_of(x));
+  EXPECT_EQ(outputs.at(1).shape, (Shape{0, 3}));
+  const std::string step = node("Add", {"s", "e"}, "t") + input("s", {3}) + input("e", {3}) + output("t") + output("t");
+  const auto scan =
+      import(input("x", {3}) + input("e", {0, 3}) +
+             node_of("Scan", {"x", "e"}, {"y", "z"},
+                     graph_attribute("body", step) + integer("num_scan_inputs", 1) + ints("scan_output_axes", {-1})) +
+             output("y") + output("z"));
+  ASSERT_TRUE(scan) << render(scan.diagnostics());
+  EXPECT_EQ(refusals(*scan), "");
+  outputs = outputs_of(*scan, {x, data_like({0, 3})});
+  EXPECT_EQ(reals_of(outputs.at(0)), reals_of(x));
+  EXPECT_EQ(outputs.at(1).shape, (Shape{3, 0}));
+}
+
+/// A condition that is an input: both branches are computed, if they can be and have equal shapes.
+TEST_F(ModelTest, BranchesOfAConditionOfTheRun) {
+  const auto graph = [](const std::string& otherwise) {
+    return input("c", {}, 9) + input("x", {3}) +
+           node("If", {"c"}, "y",
+                graph_attribute("then_branch", node("Relu", {"x"}, "t") + output("t")) +
+                    graph_attribute("else_branch", otherwise)) +
+           node("Neg", {"y"}, "z") + output("z");
+  };
+  const TensorData x = data_like({3});
+  for (const bool condition : {false, true}) {
+    TensorData c = make_data({.name = "", .shape = {}, .dtype = DType::boolean});
+    c.set(0, {0, condition ? 1 : 0});
+    Reals expected;
+    for (std::int64_t i = 0; i < 3; ++i)
+      expected.push_back(condition ? -std::max(x.get(i).real, 0.0) : -2 * x.get(i).real);
+    expect_near(run(graph(node("Add", {"x", "x"}, "t") + output("t")), {c, x}), expected);
+  }
+  const std::string known = "node 0 (If): its condition is known only when the model runs, and ";
+  const std::string follows = "node 1 (Neg): it reads 'y', whose shape or values are not known\n";
+  const auto refused = [&](const std::string& otherwise) {
+    const auto model = import(graph(otherwise));
+    return model ? refusals(*model) : render(model.diagnostics());
+  };
+  EXPECT_EQ(refused(node("Sparkle", {"x"}, "t") + output("t")),
+            known + "of its else_branch node 0 (Sparkle): the operator is not imported\n" + follows);
+  EXPECT_EQ(refused(node("ReduceSum", {"x"}, "t") + output("t")), known + "'y' is f32[3] or f32[1]\n" + follows);
+  EXPECT_EQ(refused(node("Softmax", {"x"}, "t", integer("axis", 3)) + output("t")),
+            known + "of its else_branch node 0 (Softmax): axis 3 of a tensor of 1 dimensions\n" + follows);
+}
+
+TEST_F(ModelTest, ConstantsOfDefaultValues) {
+  const std::string zero = text(5, text(1, "value_float") + number(20, 1));
+  EXPECT_EQ(run(input("x", {2}) + node("Constant", {}, "c", zero) + node("Add", {"x", "c"}, "y") + output("y"),
+                {reals_data({2}, {1, 2})}),
+            (Reals{1, 2}));
+  EXPECT_EQ(run(input("x", {2}, 7) + node("Constant", {}, "c", text(5, text(1, "value_int") + number(20, 2))) +
+                    node("Add", {"x", "c"}, "y") + output("y"),
+                {integers_of({2}, {1, 2})}),
+            (Reals{1, 2}));
+  EXPECT_EQ(run(input("x", {1}) + node("Constant", {}, "c", text(5, text(1, "value_ints") + number(20, 7))) +
+                    node("Reshape", {"x", "c"}, "y") + output("y"),
+                {reals_data({1}, {5})}),
+            Reals{5});
+}
+
+TEST_F(ModelTest, ContradictionsNameTheNode) {
+  const auto told = [&](const std::string& graph) { return problems(graph).substr(path_.size() + 2); };
+  EXPECT_EQ(told(one("Softmax", {{"x", {3, 4}}}, real("axis", 1.5F))),
+            "node 0 (Softmax): attribute axis is a float; an integer is needed\n");
+  EXPECT_EQ(told(one("LeakyRelu", {{"x", {3}}}, integer("alpha", 1))),
+            "node 0 (LeakyRelu): attribute alpha is an integer; a float is needed\n");
+  EXPECT_EQ(told(one("Transpose", {{"x", {3, 4}}}, word("perm", "10"))),
+            "node 0 (Transpose): attribute perm is a string; a list of integers is needed\n");
+  EXPECT_EQ(told(input("x", {2}) + node("Relu", {"x"}, "y") + output("y", {2}, 7)),
+            "node 0 (Relu): output 'y' is f32; the file states s64\n");
+  EXPECT_EQ(told(input("x", {2}) + node("Relu", {"x"}, "y") + output("y", {2}) + output("y", {2})),
+            "two outputs are named 'y'\n");
+  const std::string zero(1, '\0');
+  EXPECT_EQ(told(input("x" + zero, {2}) + node("Relu", {"x" + zero}, "y") + output("y", {2})),
+            "input 'x?' has a zero byte in its name\n");
+  EXPECT_EQ(told(input("x", {2}) + node("Relu", {"x"}, zero + "y") + output("x", {2})),
+            "node 0 (Relu): result '?y' has a zero byte in its name\n");
+  set_ = 0;
+  EXPECT_EQ(
+      told(one("Relu", {{"x", {2}}})),
+      "the model uses operator set 0; sets from 1 to 28 are read\n  hint: state the set that its operators are of "
+      "(opset_import)\n");
+}
+
+/// What follows from a wrong option is not said as a second one.
+TEST_F(ModelTest, OneErrorForOneWrongInput) {
+  ModelOptions options;
+  options.fix["x"] = 3;
+  const auto model = import(one("MatMul", {{"x", {3, 4}}, {"w", {4, 4}}}), options);
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.diagnostics().size(), 1U) << render(model.diagnostics());
+}
+
+TEST_F(ModelTest, OpenSizesOfEmptyTensors) {
+  const auto shape_of = [&](const Shape& from, const Shape& to) {
+    run(input("x", from) + constant("to", {static_cast<std::int64_t>(to.size())}, to) +
+            node("Reshape", {"x", "to"}, "y") + output("y"),
+        {data_like(from)});
+    return shape_;
+  };
+  EXPECT_EQ(shape_of({0, 3, 4}, {0, -1}), (Shape{0, 12}));
+  EXPECT_EQ(shape_of({0, 3, 4}, {0, -1, 2}), (Shape{0, 6, 2}));
+  EXPECT_EQ(shape_of({0, 4}, {-1, 4}), (Shape{0, 4}));
+  EXPECT_EQ(shape_of({2, 3}, {0, -1}), (Shape{2, 3}));
+  set_ = 14;
+  EXPECT_EQ(
+      problems(input("x", {3, 0}) + constant("to", {2}, {0, -1}) +
+               node("Reshape", {"x", "to"}, "y", integer("allowzero", 1)) + output("y")),
+      path_ +
+          ": node 0 (Reshape): the size -1 of the shape [0, -1] of the tensor [3, 0] is ambiguous: its other sizes "
+          "have no elements\n  hint: state it, or copy the empty dimensions in their places by 0\n");
 }
 
 }  // namespace

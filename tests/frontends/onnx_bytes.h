@@ -57,6 +57,13 @@ inline std::string float_bytes(float value) {
   for (int b = 0; b < 4; ++b) bytes += static_cast<char>(bits >> (8 * b));
   return bytes;
 }
+inline std::string real(const std::string& name, float v) {
+  return text(5, text(1, name) + varint(2 << 3 | 5) + float_bytes(v) + number(20, 1));
+}
+/// A graph: nodes, inputs and outputs as they stand in a model.
+inline std::string graph_attribute(const std::string& name, const std::string& graph) {
+  return text(5, text(1, name) + text(6, graph) + number(20, 5));
+}
 inline std::string floats(const std::string& name, const std::vector<float>& values) {
   std::string bytes;
   for (const float v : values) bytes += float_bytes(v);
@@ -77,12 +84,21 @@ inline std::string node(const std::string& op, const std::vector<std::string>& i
   for (const std::string& input : inputs) bytes += text(1, input);
   return text(1, bytes + text(2, output) + text(4, op) + attributes);
 }
+inline std::string node_of(const std::string& op, const std::vector<std::string>& inputs,
+                           const std::vector<std::string>& outputs, const std::string& attributes = "") {
+  std::string bytes;
+  for (const std::string& input : inputs) bytes += text(1, input);
+  for (const std::string& output : outputs) bytes += text(2, output);
+  return text(1, bytes + text(4, op) + attributes);
+}
 inline std::string input(const std::string& name, const Shape& shape, int type = 1) {
   return text(11, value(name, shape, type));
 }
 inline std::string output(const std::string& name, const Shape& shape, int type = 1) {
   return text(12, value(name, shape, type));
 }
+/// An output of a type that is not stated.
+inline std::string output(const std::string& name) { return text(12, text(1, name)); }
 /// GraphProto.initializer of 64-bit integers.
 inline std::string constant(const std::string& name, const Shape& shape, const Shape& values) {
   std::string bytes;
