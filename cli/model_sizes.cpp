@@ -51,13 +51,13 @@ bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Ex
   code = Exit::ok;
   const auto not_possible = [&](const Diagnostics& why) {
     made.why_not = why;
-    fmt::print(stderr, "note: each size is compiled for itself: {}\n", why.front().message);
     return true;
   };
   if (sizes.facts.sizes.empty()) return not_possible({error("no size is symbolic")});
   if (!is_host_code(*made.machine))
     return not_possible({error(fmt::format("no program for all sizes: those of '{}' are no C++", made.machine->name))});
-  if (options.onnx.threads > 1) return not_possible({error("programs for all sizes have one thread")});
+  if (options.onnx.threads > 1)
+    return not_possible({error("programs for all sizes have one thread", "leave --threads out")});
   Stopwatch watch;
   Options sample = options;
   sample.onnx.of_all_sizes = true;
@@ -516,6 +516,7 @@ Exit run_model_sizes(const Options& options, const ModelSizes& sizes) {
     for (const Bindings& run : sizes.runs) answers.push_back(run_at(options, sizes, run, model, *runner));
     compilations = runner->compilations();
   } else {
+    fmt::print(stderr, "note: each size is compiled for itself: {}\n", model.why_not.front().message);
     for (const Bindings& run : sizes.runs)
       answers.push_back(compile_and_run_at(options, sizes, run, static_cast<int>(answers.size()) + 1));
     compilations = static_cast<int>(answers.size());

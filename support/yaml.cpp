@@ -348,7 +348,7 @@ std::string nearest_file(const std::string& path) {
   std::error_code ended;
   for (std::filesystem::directory_iterator at(folder, ended), end; !ended && at != end && names.size() < 4096;
        at.increment(ended))
-    names.push_back(at->path().filename().string());
+    if (std::error_code unknown; !at->is_directory(unknown)) names.push_back(at->path().filename().string());
   std::sort(names.begin(), names.end());
   if (ended) return "there is no folder '" + folder.string() + "'";
   const std::string near = nearest(given.filename().string(), names);

@@ -180,6 +180,11 @@ TEST_F(Onnx, FilesThatAreNoModels) {
   std::filesystem::remove(path_);
   EXPECT_EQ(load_onnx(path_).diagnostics().at(0).message, "the file does not exist");  // the hint: names like it
   EXPECT_EQ(render(load_onnx("/tmp").diagnostics()), "/tmp: is not a file\n");
+  const std::filesystem::path folder = path_ + ".folder";  // which has no model, but a folder of nearly the name
+  std::filesystem::create_directories(folder / "models.onnx");
+  EXPECT_EQ(load_onnx((folder / "model.onnx").string()).diagnostics().at(0).hint,
+            "'" + folder.string() + "' has no file that ends in '.onnx'");
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(Onnx, GraphsThatContradictThemselves) {
