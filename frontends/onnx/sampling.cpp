@@ -471,6 +471,89 @@ void say_updates(Maker& m, const Updates& up) {
   m.say(access("U", to) + " = " + access("X2", from), extents_of(to, shape));
 }
 
+/// How updates combine with what is there.
+struct Combination {
+  const char* op;    ///< of a statement
+  const char* both;  ///< of two values {0} and {1}
+  Reduction reduction;
+};
+const Combination& combination_of(const std::string& how) {
+  static const std::map<std::string, Combination> all = {{"add", {"+=", "{0} + {1}", Reduction::add}},
+                                                         {"mul", {"*=", "{0} * {1}", Reduction::mul}},
+                                                         {"max", {"max=", "max({0}, {1})", Reduction::max}},
+                                                         {"min", {"min=", "min({0}, {1})", Reduction::min}}};
+  const auto found = all.find(how);
+  if (found == all.end()) throw contradiction("the reduction '" + how + "' has no meaning");
+  return found->second;
+}
+
+/// Doublings until one link spans `count` updates.
+int doublings_of(std::int64_t count) {
+  int doublings = 0;
+  while ((std::int64_t{1} << doublings) < count) ++doublings;
+  return doublings;
+}
+
+/// The updates of an element are a list: F is its first one, N the next one of each update, or -1. Each doubling
+/// (pointer jumping: Wyllie, "The complexity of parallel computations", 1979) adds to an update the sum that its link
+/// leads to, and doubles the link; then A of the first one is the sum of all. Only positions are compared: once for an
+/// update in place of once for each of its values.
+void say_sums_of_lists(Maker& m, const Updates& up, const Combination& how, const std::string& hit,
+                       const Extents& elements) {
+  const Sizes &x = m.shape(0), named(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(up.depth));
+  const Sizes values = m.shape_of("U");
+  Names at{"u"}, next{"at(N0[u])"};
+  at.insert(at.end(), up.rest.begin(), up.rest.end());
+  next.insert(next.end(), up.rest.begin(), up.rest.end());
+  m.temporary("F", DType::s32, named);
+  m.temporary("N0", DType::s32, {up.count});
+  constexpr std::int64_t none = INT32_MAX;
+  m.say(fmt::format("{} min= select({}, value(u), {})", access("F", up.element), hit, none), elements);
+  m.say(fmt::format("N0[u] min= select(J[v] == J[u] and value(v) > value(u), value(v), {})", none),
+        {{"u", up.count}, {"v", up.count}});
+  std::string sum = "U";
+  const int doublings = doublings_of(up.count);
+  for (int d = 0; d < doublings; ++d) {
+    const std::string link = fmt::format("N{}", d), made = fmt::format("A{}", d);
+    next[0] = fmt::format("at({}[u])", link);
+    m.temporary(made, m.dtype(0), values);
+    m.say(fmt::format("{} = select({}[u] == {}, {}, {})", access(made, at), link, none, access(sum, at),
+                      fmt::format(fmt::runtime(how.both), access(sum, at), access(sum, next))),
+          extents_of(at, values));
+    sum = made;
+    if (d + 1 == doublings) break;
+    m.temporary(fmt::format("N{}", d + 1), DType::s32, {up.count});
+    m.say(fmt::format("N{0}[u] = select({1}[u] == {2}, {2}, {1}[at({1}[u])])", d + 1, link, none), {{"u", up.count}});
+  }
+  Names all = up.element, first{"at(" + access("F", up.element) + ")"};
+  all.insert(all.end(), up.rest.begin(), up.rest.end());
+  first.insert(first.end(), up.rest.begin(), up.rest.end());
+  m.say(fmt::format("{} = select({} == {}, {}, {})", access("Y", all), access("F", up.element), none, access("X0", all),
+                    fmt::format(fmt::runtime(how.both), access("X0", all), access(sum, first))),
+        extents_of(all, x));
+}
+
+/// Y = X, then each element with each update.
+void say_sums(Maker& m, const Combination& how, const std::string& hit, const Names& all, const Names& update,
+              std::int64_t count) {
+  const Extents points = extents_of(all, m.shape(0));
+  Extents with_updates = points;
+  with_updates["u"] = count;
+  const Scalar s = identity(how.reduction, m.dtype(0));
+  const std::string neutral = is_float(m.dtype(0)) ? number(s.real) : integer_text(m.dtype(0), s);
+  m.say(access("Y", all) + " = " + access("X0", all), points);
+  m.say(fmt::format("{} {} select({}, {}, {})", access("Y", all), how.op, hit, access("U", update), neutral),
+        with_updates);
+}
+
+/// Do lists take fewer points of statements than each element with each update?
+bool lists_are_shorter(const Sizes& x, const Updates& up) {
+  const auto updates = static_cast<double>(up.count), elements = static_cast<double>(product_of(x, 0, up.depth)),
+             rest = static_cast<double>(product_of(x, up.depth));
+  const double lists = (elements + updates) * updates + updates * (rest + 1) * doublings_of(up.count) + elements * rest;
+  return lists < elements * updates * rest;
+}
+
 void make_scatter_nd(Maker& m) {
   const Sizes &x = m.shape(0), &index = m.shape(1);
   if (index.empty() || index.back() < 1 || static_cast<std::size_t>(index.back()) > x.size())
@@ -492,28 +575,18 @@ void make_scatter_nd(Maker& m) {
   for (std::size_t d = 0; d < up.depth; ++d) place = fmt::format("({}) * {} + {}", place, x[d], up.element[d]);
   const std::string hit = fmt::format("s64(J[u]) == s64(value({}))", place), y = access("Y", all);
   const std::string how = m.text("reduction", "none");
-  Extents points = extents_of(all, x), with_updates = points;
-  with_updates["u"] = up.count;
+  const Extents points = extents_of(all, x);
+  const Sizes named(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(up.depth));
+  Extents elements = extents_of(up.element, named);
+  elements["u"] = up.count;
   m.result("Y", 0, m.dtype(0), x);
   Names update = {"u"};
   update.insert(update.end(), up.rest.begin(), up.rest.end());
   if (how != "none") {
-    const std::map<std::string, std::pair<const char*, Reduction>> ways = {{"add", {"+=", Reduction::add}},
-                                                                           {"mul", {"*=", Reduction::mul}},
-                                                                           {"max", {"max=", Reduction::max}},
-                                                                           {"min", {"min=", Reduction::min}}};
-    const auto way = ways.find(how);
-    if (way == ways.end()) throw contradiction("the reduction '" + how + "' has no meaning");
-    const Scalar s = identity(way->second.second, m.dtype(0));
-    m.say(y + " = " + access("X0", all), points);
-    m.say(fmt::format("{} {} select({}, {}, {})", y, way->second.first, hit, access("U", update),
-                      is_float(m.dtype(0)) ? number(s.real) : integer_text(m.dtype(0), s)),
-          with_updates);
-    return;
+    const Combination& way = combination_of(how);
+    if (lists_are_shorter(x, up)) return say_sums_of_lists(m, up, way, hit, elements);
+    return say_sums(m, way, hit, all, update, up.count);
   }
-  const Sizes named(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(up.depth));
-  Extents elements = extents_of(up.element, named);
-  elements["u"] = up.count;
   m.temporary("L", DType::s32, named);  // the last update of each element, or -1
   m.say(fmt::format("{} max= select({}, value(u), -1)", access("L", up.element), hit), elements);
   m.temporary("S", m.dtype(0), x);

@@ -819,6 +819,15 @@ TEST_F(ModelTest, UpdatesOfRowsCombine) {
         }
 }
 
+/// Each row of updates is compared with each row once, not each of its elements.
+TEST_F(ModelTest, UpdatesOfLongRowsAreComparedOnce) {
+  set_ = 18;
+  const auto model = import(input("x", {1000, 64}) + input("i", {500, 1}, 7) + input("u", {500, 64}) +
+                            node("ScatterND", {"x", "i", "u"}, "y", word("reduction", "add")) + output("y"));
+  ASSERT_TRUE(model) << render(model.diagnostics());
+  EXPECT_LT(point_count(model->kernel), 1000 * 500 + 500 * 500 + 10 * 500 * 65 + 3 * 1000 * 64);
+}
+
 TEST_F(ModelTest, LoopsWithoutSteps) {
   const std::string body = node("Add", {"v", "v"}, "w") + node("Identity", {"c"}, "d") + input("i", {}, 7) +
                            input("c", {}, 9) + input("v", {3}) + output("d") + output("w") + output("w");
