@@ -12,7 +12,7 @@
 namespace isamap::importing {
 namespace {
 
-constexpr std::int64_t no_position = 2147483647;
+constexpr int no_position = 2147483647;
 
 /// The axis of a tensor that must have one.
 std::size_t axis_of(const Maker& m, std::int64_t otherwise) {
@@ -149,8 +149,12 @@ void say_position(Maker& m, std::size_t axis, bool largest, bool last, bool keep
   m.temporary("P", DType::s32, shape);
   const Extents all = extents_of(i, x);
   m.say(fmt::format("{} {} {}", access("V", kept), largest ? "max=" : "min=", access("X0", i)), all);
-  m.say(fmt::format("{} {} select({}, value({}), {})", access("P", kept), last ? "max=" : "min=",
-                    is_extreme(m.dtype(0), access("X0", i), access("V", kept)), i[axis], last ? -1 : no_position),
+  Extents rows = all;
+  rows.erase(i[axis]);
+  const std::string bound = say_bounds(m, "V", joined(kept), rows, largest);
+  const int none = last ? -1 : no_position;
+  m.say(fmt::format("{} {} select({} {} {}, {}, value({}))", access("P", kept), last ? "max=" : "min=", access("X0", i),
+                    largest ? "<" : ">", bound, none, i[axis]),
         all);
 }
 
@@ -183,20 +187,23 @@ void make_hardmax(Maker& m) {
   const std::size_t end = m.opset < 13 ? x.size() : axis + 1;
   const Names i = iterators(x.size());
   const Extents all = extents_of(i, x);
+  Extents outer = all;
   Names kept = i;
   Sizes rows = x;
   std::string place;  // in the row
   for (std::size_t d = axis; d < end; ++d) {
     place += fmt::format("{}{}*{}", place.empty() ? "" : " + ", product_of(x, d + 1, end), i[d]);
     kept[d] = "0", rows[d] = 1;
+    outer.erase(i[d]);
   }
   if (product_of(x, axis, end) > no_position) throw Refused{"a row of 2^31 elements", ""};
   m.temporary("V", m.dtype(0), rows);
   m.temporary("P", DType::s32, rows);
   m.result("Y", 0, m.dtype(0), x);
   m.say(fmt::format("{} max= {}", access("V", kept), access("X0", i)), all);
-  m.say(fmt::format("{} min= select({}, value({}), {})", access("P", kept),
-                    is_extreme(m.dtype(0), access("X0", i), access("V", kept)), place, no_position),
+  const std::string bound = say_bounds(m, "V", joined(kept), outer, true);
+  m.say(fmt::format("{} min= select({} < {}, {}, value({}))", access("P", kept), access("X0", i), bound, no_position,
+                    place),
         all);
   m.say(fmt::format("{} = select(value({}) == {}, 1, 0)", access("Y", i), place, access("P", kept)), all);
 }

@@ -303,9 +303,14 @@ TensorData zeros(DType dtype, const Sizes& shape) {
   return make_data(tensor);
 }
 
-std::string is_extreme(DType dtype, const std::string& element, const std::string& extreme) {
-  const std::string equal = fmt::format("{} == {}", element, extreme);
-  return is_float(dtype) ? fmt::format("({0} or {1} != {1})", equal, element) : equal;
+std::string say_bounds(Maker& m, const std::string& extremes, const std::string& index, const Extents& rows,
+                       bool largest) {
+  const DType type = m.dtype_of(extremes);
+  const std::string extreme = fmt::format("{}[{}]", extremes, index), bound = fmt::format("B[{}]", index);
+  if (!is_float(type)) return extreme;
+  m.temporary("B", type, m.shape_of(extremes));
+  m.say(fmt::format("{0} = select({1} == {1}, {1}, {2})", bound, extreme, largest ? "inf" : "-inf"), rows);
+  return bound;
 }
 
 TensorData integers_data(const Sizes& values) {

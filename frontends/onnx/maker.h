@@ -154,6 +154,11 @@ const Makers& state_makers();
 const Makers& region_makers();
 /// All tables. Operators of other domains than the standard one are named with it: "com.microsoft.X".
 const std::vector<const Makers*>& all_makers();
+/// What tells the places of the largest (smallest) elements `extremes` of rows, as text: an element of the row that is
+/// not below (above) it is one. Where a row has a NaN, so that its extreme is NaN, that is an infinity, which only NaNs
+/// and infinite elements are not below: one comparison finds the first of them, in place of none.
+std::string say_bounds(Maker& m, const std::string& extremes, const std::string& index, const Extents& rows,
+                       bool largest);
 /// Gather whose positions are read when the model runs.
 void gather_values(Maker& m);
 
@@ -174,9 +179,6 @@ bool is_in_text(DType dtype, const Scalar& value);
 std::string access(const std::string& tensor, const Names& index);
 std::int64_t product_of(const Sizes& sizes, std::size_t first = 0, std::size_t last = SIZE_MAX);
 TensorData zeros(DType dtype, const Sizes& shape);
-/// Is the read `element` its row's largest or smallest one, `extreme`? A row with a NaN has NaN as extreme, and each of
-/// its NaNs is one: positions are always those of elements, the first NaN's as in numpy.
-std::string is_extreme(DType dtype, const std::string& element, const std::string& extreme);
 /// One dimension of integers; a scalar.
 TensorData integers_data(const Sizes& values);
 TensorData scalar_data(DType dtype, double value);

@@ -401,14 +401,14 @@ double lowest(DType type) {
   return is_float(type) ? -std::numeric_limits<double>::infinity() : static_cast<double>(integer_min(type));
 }
 
-/// `value(2*p + r - 1) >= 0 and ..`: is the element of a window inside the input? Padding may equal the largest
+/// ` or value(2*p + r - 1) < 0 or ..`: is the element of a window outside the input? Padding may equal the largest
 /// element.
-std::string inside_text(const std::vector<Window>& windows) {
+std::string outside_text(const std::vector<Window>& windows) {
   std::string text;
   for (const Window& w : windows) {
-    if (w.before > 0) text += fmt::format(" and value({}) >= 0", w.read_index());
+    if (w.before > 0) text += fmt::format(" or value({}) < 0", w.read_index());
     if ((w.output - 1) * w.stride + w.span() - 1 - w.before >= w.input)
-      text += fmt::format(" and value({}) < {}", w.read_index(), w.input);
+      text += fmt::format(" or value({}) >= {}", w.read_index(), w.input);
   }
   return text;
 }
@@ -429,9 +429,9 @@ void say_pool_positions(Maker& m, const Pool& pool, const std::string& x) {
   const std::int64_t plane = product_of(shape, 2);
   m.temporary("I", DType::s32, pool.shape);
   m.result("N", 1, DType::s64, pool.shape);
-  m.say(fmt::format("I[{}] min= select({}{}, value({}*n + {}*c + {}), {})", pool.out,
-                    is_extreme(m.dtype(0), x, "Y[" + pool.out + "]"), inside_text(pool.windows), plane * shape[1],
-                    plane, place, product_of(shape) - 1),
+  const std::string bound = say_bounds(m, "Y", pool.out, pool.outer, true);
+  m.say(fmt::format("I[{}] min= select({} < {}{}, {}, value({}*n + {}*c + {}))", pool.out, x, bound,
+                    outside_text(pool.windows), product_of(shape) - 1, plane * shape[1], plane, place),
         pool.all);
   m.say(fmt::format("N[{0}] = s64(I[{0}])", pool.out), pool.outer);
 }

@@ -727,7 +727,7 @@ TensorData reals_data(const Shape& shape, const Reals& values, DType dtype = DTy
   return data;
 }
 
-/// The first NaN's, as in numpy; -inf and the smallest integer are elements as others.
+/// The first NaN's, as in numpy, or an infinity's before it; -inf and the smallest integer are elements as others.
 TEST_F(ModelTest, PositionsAreInsideTheTensor) {
   const TensorData x = reals_data({4, 3}, {1, nan, 3, nan, nan, 0, -inf, -inf, -inf, 2, 5, 5});
   EXPECT_EQ(run(one("ArgMax", {{"x", {4, 3}}}, integer("axis", 1)), {x}), (Reals{1, 0, 0, 1}));
