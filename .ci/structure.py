@@ -16,7 +16,7 @@ MOST_FILES, MOST_FUNCTION, MOST_CLASS, MOST_PARAMETERS = 41, 60, 250, 6
 LAYERS = [["support"], ["ir"], ["hwdesc"], ["program"], ["mapper", "backends", "frontends"], ["scheduler"], ["lab", "verify", "planner", "jobs"],
           ["driver"], ["report"], ["cli"]]
 # Public headers belong to the folder that implements them.
-OWNERS = {"result": "support", "affine": "ir", "expression": "ir", "kernel": "ir", "instruction": "ir", "mapping": "ir",
+OWNERS = {"result": "support", "stop": "support", "affine": "ir", "expression": "ir", "kernel": "ir", "instruction": "ir", "mapping": "ir",
           "schedule": "ir", "program": "ir", "interpret": "ir", "hardware": "hwdesc", "timing": "hwdesc", "program_on_machine": "program",
           "mapper": "mapper", "cost_model": "scheduler", "search": "scheduler", "scheduler": "scheduler",
           "extension": "scheduler", "backend": "backends", "frontends": "frontends", "compile": "driver", "symbolic": "ir",

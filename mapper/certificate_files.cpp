@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "mapper/alternative_digit_orders.h"
+#include "mapper/foreign_mapping.h"
 #include "mapper/match/instruction_tree.h"
 #include "mapper/proof/certificate.h"
 #include "mapper/proof/z3_solver.h"
@@ -106,6 +107,7 @@ std::string proved_for_any_size(const Alignment& alignment, const Mapping& mappi
 }  // namespace
 
 Verdict prove(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping, std::uint64_t rlimit) {
+  check_own(mapping, kernel, model);
   const Certificate certificate = certificate_of(kernel, model, mapping);
   Verdict verdict;
   SolverStatistics statistics;

@@ -12,6 +12,7 @@
 #include "mapper/advice/reasons.h"
 #include "mapper/certificate_files.h"
 #include "mapper/deduplicate.h"
+#include "mapper/foreign_mapping.h"
 #include "mapper/match/body_match.h"
 #include "mapper/match/instruction_tree.h"
 #include "mapper/proof/z3_solver.h"
@@ -353,6 +354,7 @@ Result<MapResult> enumerate_mappings(const Kernel& whole, const HardwareModel& m
 }
 
 std::string print(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
+  check_own(mapping, kernel, model);
   const Instruction& instruction = instruction_of(mapping, model);
   std::vector<std::string> dims;
   for (const Dim& dim : instruction.statement().domain.dims) dims.push_back(dim.name);

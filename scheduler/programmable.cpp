@@ -7,6 +7,7 @@
 // first.
 
 #include "isamap/scheduler.h"
+#include "mapper/foreign_mapping.h"
 #include "mapper/match/instruction_tree.h"
 #include "scheduler/nest/lowering_support.h"
 #include "scheduler/space/digit_assignments.h"
@@ -25,6 +26,7 @@ bool only_cut(const Mapping& mapping) {
 }  // namespace
 
 std::vector<Mapping> programmable_forms(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
+  check_own(mapping, kernel, model);
   if (not_lowered(mapping, model).empty()) return {mapping};
   if (!only_cut(mapping)) return {};
   const Computation& statement = kernel.statements[mapping.statement.index()];

@@ -14,6 +14,7 @@
 #include "hwdesc/model/program_language.h"
 #include "ir/verify/recurrence.h"
 #include "isamap/search.h"
+#include "mapper/foreign_mapping.h"
 #include "mapper/match/instruction_tree.h"
 #include "scheduler/cost/hierarchy/levels_text.h"
 #include "scheduler/fusion_trials.h"
@@ -393,9 +394,9 @@ class ScheduleRun {
     result.nest = scalar_nest(kernel_.statements[id.index()]);
     result.mapping.statement = id;
     auto cost = statement_costs_.estimate({&kernel_, id, &model_, result.nest});
-    if (!cost && !statement_costs_.wrong().empty()) return statement_costs_.wrong();
-    if (cost) result.cost = std::move(*cost);
-    if (cost) share_among_threads(id, result);
+    if (!cost) return cost.diagnostics();
+    result.cost = std::move(*cost);
+    share_among_threads(id, result);
     return result;
   }
 
@@ -444,6 +445,14 @@ class ScheduleRun {
   Clock::time_point start_ = Clock::now();
 };
 
+std::optional<Diagnostic> foreign_mapping(const MapResult& mappings, const Kernel& kernel, const HardwareModel& model) {
+  for (const Mapping& mapping : mappings.mappings)
+    if (const std::string why = why_foreign(mapping, kernel, model); !why.empty())
+      return error(fmt::format("mapping {} is not one of {} on {}: {}", mapping.id, kernel.name, model.name, why),
+                   "pass what enumerate_mappings found for this kernel and this machine");
+  return std::nullopt;
+}
+
 /// Does a split reduction prevent fusion with a consumer?
 bool blocks_fusion(const Scheduled& scheduled, const Kernel& kernel, const ScheduleOptions& options) {
   if (!options.fuse || !options.must_lower || options.space.no_split_reductions) return false;
@@ -479,6 +488,7 @@ void retry_without_split_reductions(Scheduled& scheduled, const SearchedKernel& 
 Result<Scheduled> schedule(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
                            const ScheduleOptions& options, bool* proved) {
   const Kernel step = one_step_of(kernel);
+  if (auto foreign = foreign_mapping(mappings, step, model)) return *foreign;
   const SearchedKernel searched{step, kernel};
   ScheduleRun run(searched, mappings, model, options);
   auto scheduled = run.run();

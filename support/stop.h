@@ -5,9 +5,11 @@
 
 #include <functional>
 
+#include "isamap/stop.h"
+
 namespace isamap {
 
-/// Thrown by leave_if_asked, caught where the scope is made.
+/// Thrown by leave_if_asked (isamap/stop.h) if the scope of the thread is cancelled, caught where the scope is made.
 struct EndedEarly {};
 
 /// Decides about the evaluations of this thread while it lives; scopes nest, the innermost one decides.
@@ -32,9 +34,5 @@ class StopWhen final : public StopScope {
  private:
   const std::function<bool()>& stopped_;
 };
-
-/// Throws EndedEarly if the scope of this thread is cancelled; does nothing without a scope. Call it every few
-/// microseconds to milliseconds.
-void leave_if_asked();
 
 }  // namespace isamap

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What search spaces of all forms share.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -7,6 +9,7 @@
 #include "isamap/interpret.h"
 #include "isamap/result.h"
 #include "isamap/search.h"
+#include "mapper/foreign_mapping.h"
 #include "scheduler/nest/canonical_nest.h"
 #include "scheduler/space/point_check.h"
 #include "scheduler/space/register_tiling.h"
@@ -34,6 +37,10 @@ struct SearchSpace::State {
 SearchSpace::SearchSpace(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings,
                          const HardwareModel& model, const SpaceOptions& options)
     : state_(std::make_unique<State>(State{kernel, statement, &model, nullptr, {}})) {
+  ISAMAP_CHECK(statement.valid() && statement.index() < kernel.statements.size(),
+               fmt::format("a search space of statement number {}: kernel {} has {}", statement.value, kernel.name,
+                           kernel.statements.size()));
+  for (const Mapping& mapping : mappings) check_own(mapping, kernel, model);
   state_->form = hierarchy_points(kernel, statement, mappings, model, options);
   if (!state_->form) state_->form = gpu_points(kernel, statement, mappings, model, options);
   if (!state_->form) state_->form = cpu_points(kernel, statement, std::move(mappings), model, options);

@@ -213,6 +213,51 @@ TEST(UserCode, WhatIsNoCostIsRefusedInWords) {
             std::string::npos);
 }
 
+// Found: scalar code with a cost of 0 cycles.
+TEST(UserCode, AModelThatRefusesEveryScheduleIsQuoted) {
+  struct Never final : CostModel {
+    Result<Cost> estimate(const Candidate&) override { return error("this model knows no schedule"); }
+  };
+  const MappedProblem maps = mapped_gemm();
+  const MappedProblem scalar = problem("npu16", formula("Y[i] += X[i,j]", "i=3,j=5"));
+  EXPECT_TRUE(scalar.mapped.mappings.empty());
+  for (const MappedProblem* p : {&maps, &scalar}) {
+    ScheduleOptions options = cycles();
+    options.fallback = {10, 10, 10, 10};
+    options.costs = [] { return std::make_unique<Never>(); };
+    const auto found = schedule(p->kernel, p->mapped, p->model, options);
+    ASSERT_FALSE(found) << found->cost.cycles << " cycles:\n" << print(found->schedule);
+    EXPECT_EQ(found.diagnostics().front().message, "this model knows no schedule");
+  }
+}
+
+// Found: a segmentation fault in all of them.
+TEST(UserCode, MappingsOfAnotherKernelOrMachineAreRefused) {
+  const auto gemm = formula("C[i,j] += s32(A[i,k]) * s32(B[k,j])", "i=48,j=80,k=64", "A=s8,B=s8,C=s32");
+  const auto conv = formula("O[n,k,p,q] += I[n,c,p+r,q+s] * F[k,c,r,s]", "n=1,k=20,p=14,q=15,c=10,r=3,s=3");
+  const std::vector<MappedProblem> all{problem("npu16", gemm), mapped_gemm(), problem("outer16", conv)};
+  for (const MappedProblem& own : all)
+    for (const MappedProblem& other : all) {
+      if (&own == &other) continue;
+      const Mapping& mapping = other.mapped.mappings.front();
+      const auto found = schedule(own.kernel, other.mapped, own.model, cycles());
+      ASSERT_FALSE(found) << own.model.name << " with mappings of " << other.model.name;
+      EXPECT_NE(found.diagnostics().front().message.find("is not one of"), std::string::npos)
+          << render(found.diagnostics());
+      EXPECT_THROW(print(mapping, own.kernel, own.model), InternalError);
+      EXPECT_THROW(prove(own.kernel, own.model, mapping), InternalError);
+      EXPECT_THROW(not_programmable(mapping, own.kernel, own.model), InternalError);
+      EXPECT_THROW(SearchSpace(own.kernel, StatementId{0}, other.mapped.mappings, own.model, {}), InternalError);
+    }
+  const MappedProblem& own = all.front();
+  try {
+    const SearchSpace none(own.kernel, StatementId{}, own.mapped.mappings, own.model, {});
+    FAIL() << "a space of no statement";
+  } catch (const InternalError& refused) {
+    EXPECT_NE(std::string(refused.what()).find("statement number -1"), std::string::npos) << refused.what();
+  }
+}
+
 TEST(UserCode, WhatItThrowsReachesTheCallerFromAnyThread) {
   const MappedProblem p = mapped_gemm();
   for (const int threads : {1, 3}) {
