@@ -333,8 +333,9 @@ std::string counted(std::size_t count, const std::string& what) {
 void tell(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
 
 void Progress::operator()(const std::string& text) {
+  static const bool watched = ::isatty(STDERR_FILENO) != 0;  // otherwise the lines fill the file of a batch job
   const auto now = std::chrono::steady_clock::now();
-  if (now - last_ < std::chrono::seconds(1)) return;
+  if (now - last_ < std::chrono::seconds(watched ? 1 : 10)) return;
   last_ = now;
   tell(text);
 }

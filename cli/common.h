@@ -63,7 +63,7 @@ std::string counted(std::size_t count, const std::string& what);
 /// A line on stderr; write errors are ignored.
 void tell(const std::string& line);
 
-/// Progress on stderr, at most once per second.
+/// Progress on stderr, at most once per second; where that is no terminal, every ten seconds.
 class Progress {
  public:
   void operator()(const std::string& text);

@@ -2,13 +2,17 @@
 // isamap lab: trials of strategies on suites with known optima, and their reports (docs/laboratory.md).
 
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <sstream>
 
 #include "build_facts.h"
 #include "cli/accuracy.h"
@@ -36,35 +40,60 @@ Result<std::vector<lab::StrategyChoice>> chosen_strategies(const Options& option
   return lab::parse_strategies(all);
 }
 
-/// Streams lines, so that an interrupted run keeps its results; with -o to that file, behind its first `kept` bytes.
+/// " (process 4711)": whoever has locked this file, where the system says who.
+std::string holder_of(int file) {
+  struct stat facts {};
+  if (::fstat(file, &facts) != 0) return "";
+  const std::string inode = fmt::format(":{}", facts.st_ino);
+  std::ifstream locks("/proc/locks");  // "1: FLOCK ADVISORY WRITE 4711 fe:01:660 0 EOF", proc(5)
+  std::string number, kind, mode, access, process, place;
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream words(line);
+    if (words >> number >> kind >> mode >> access >> process >> place && kind == "FLOCK" && place.ends_with(inode))
+      return " (process " + process + ")";
+  }
+  return "";
+}
+
+/// Streams lines, so that an interrupted run keeps its results; with -o to that file, which is locked meanwhile.
 class Lines {
  public:
-  Lines(const std::string& path, std::size_t kept)
-      : path_(path), file_(path.empty() ? stdout : std::fopen(path.c_str(), kept > 0 ? "ab" : "wb")) {
-    std::error_code failed;
-    if (kept > 0 && file_) std::filesystem::resize_file(path, kept, failed);
-    if (failed) error_ = failed.value();
+  explicit Lines(const std::string& path)
+      : path_(path), file_(path.empty() ? stdout : std::fopen(path.c_str(), "abe")) {
+    if (!file_) error_ = errno;
+    struct stat facts {};
+    regular_ = file_ && file_ != stdout && ::fstat(::fileno(file_), &facts) == 0 && S_ISREG(facts.st_mode);
+    // File systems without locks fail otherwise, and are written as before.
+    if (regular_ && ::flock(::fileno(file_), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      holder_ = "is being written by another process" + holder_of(::fileno(file_));
   }
   ~Lines() {
     if (file_ && file_ != stdout) std::fclose(file_);
   }
   Lines(const Lines&) = delete;
   Lines& operator=(const Lines&) = delete;
+  /// Keeps the first bytes of the file; the rest goes.
+  void keep(std::size_t bytes) {
+    if (regular_ && ok() && ::ftruncate(::fileno(file_), static_cast<off_t>(bytes)) != 0) error_ = errno;
+  }
   void operator()(const std::string& line) {
     if (file_ && (std::fwrite(line.data(), 1, line.size(), file_) != line.size() || std::fflush(file_) != 0))
       error_ = errno;
   }
-  bool ok() const { return file_ && error_ == 0; }
+  bool ok() const { return file_ && error_ == 0 && holder_.empty(); }
   Exit problem() const {
-    return fail(Exit::wrong_input,
-                {error_at({path_.empty() ? "stdout" : path_, 0, 0},
-                          fmt::format("cannot be written: {}", std::strerror(error_ ? error_ : errno)))});
+    const std::string why =
+        holder_.empty() ? fmt::format("cannot be written: {}", std::strerror(error_ ? error_ : errno)) : holder_;
+    return fail(Exit::wrong_input, {error_at({path_.empty() ? "stdout" : path_, 0, 0}, why,
+                                             holder_.empty() ? "" : "wait for its end, or name another file")});
   }
 
  private:
   std::string path_;
   std::FILE* file_;
+  bool regular_ = false;
   int error_ = 0;
+  std::string holder_;  ///< why the file is not ours
 };
 
 std::optional<lab::Trials> load_trials(const std::string& path) {
@@ -188,8 +217,10 @@ Exit verb_lab_run(const Options& options) {
   if (!run) return code;
   const auto suite = lab_suite(options, code);
   if (!suite) return code;
+  Lines lines(options.output);
+  if (!lines.ok()) return lines.problem();
   const lab::WrittenBefore before = left_by_a_killed_run(options, *suite, *run);
-  Lines lines(options.output, before.bytes);
+  lines.keep(before.bytes);
   if (!lines.ok()) return lines.problem();
   if (before.trials > 0) tell(fmt::format("{}: goes on behind {} trials", options.output, before.trials));
   answer_interrupts();
@@ -222,6 +253,7 @@ Exit verb_lab_report(const Options& options) {
   for (const std::string& name : lab::Study(*trials).beaten())
     code =
         fail(Exit::wrong_result, "a trial is below the stated optimum of " + name, "`isamap lab optima` recomputes it");
+  for (const std::string& strategy : lab::Study(*trials).untried()) tell(strategy + " has no trial and is left out");
   if (!options.report.empty()) {
     const auto written = write_file(options.report, lab_page(*trials));
     if (!written) return fail(Exit::wrong_input, written.diagnostics());

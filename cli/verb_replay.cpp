@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "backends/common/process.h"
@@ -139,12 +140,20 @@ Exit replay_run(const Options& asked, const lab::TrialStore& store) {
                : Exit::ok;
 }
 
+/// The suite as the run was given it; where there is none, the one beside the file of its trials.
+std::string suite_of(const lab::Trials& trials, const std::string& file) {
+  std::error_code ignored;
+  const std::filesystem::path beside = std::filesystem::path(file).parent_path() / trials.suite;
+  const bool here = std::filesystem::exists(trials.suite, ignored);
+  return !here && std::filesystem::exists(beside, ignored) ? beside.string() : trials.suite;
+}
+
 Exit replay_lab(const Options& asked) {
   const auto text = read_lab_file(asked.lab.file);
   if (!text) return Exit::wrong_input;
   const auto trials = lab::parse_trials(*text, asked.lab.file);
   if (!trials) return fail(Exit::wrong_input, trials.diagnostics());
-  const auto suite = lab::load_suite(trials->suite, suite_folders(), model_folders());
+  const auto suite = lab::load_suite(suite_of(*trials, asked.lab.file), suite_folders(), model_folders());
   if (!suite) return fail(Exit::wrong_input, suite.diagnostics());
   lab::RunOptions run = trials->options;
   run.jobs = asked.schedule.jobs;

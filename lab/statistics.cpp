@@ -62,7 +62,10 @@ double spent(const TrialResult& trial, double optimum, double gap, bool& success
 }  // namespace
 
 Study::Study(const Trials& trials) : trials_(trials) {
-  for (const StrategyChoice& strategy : trials.options.strategies) strategies_.push_back(strategy.text);
+  std::set<std::string> tried;
+  for (const TrialResult& trial : trials.results) tried.insert(trial.strategy);
+  for (const StrategyChoice& strategy : trials.options.strategies)
+    (tried.contains(strategy.text) ? strategies_ : untried_).push_back(strategy.text);
   by_.assign(trials.instances.size(), std::vector<std::vector<const TrialResult*>>(strategies_.size()));
   std::map<std::string, std::size_t> instance_at, strategy_at;
   for (std::size_t i = 0; i < trials.instances.size(); ++i) instance_at[trials.instances[i].name] = i;
@@ -99,7 +102,7 @@ const std::vector<const TrialResult*>& Study::trials(std::size_t instance, std::
 double Study::ratio(std::size_t instance, const TrialResult& trial, std::int64_t evaluations) const {
   double best = std::numeric_limits<double>::infinity();
   for (const auto& [at, objective] : trial.curve)
-    if (at <= evaluations) best = objective;  // under noise the best-looking point may not be the best
+    if (at <= evaluations) best = std::min(best, objective);
   const double optimum = optima_[instance];
   if (optimum <= 0) return best <= 0 ? 1 : worst_ratio;
   return std::clamp(best / optimum, 1.0, worst_ratio);

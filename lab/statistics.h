@@ -21,12 +21,15 @@ struct Interval {
   double value = 0, low = 0, high = 0;  ///< 95 %
 };
 
-/// Trials by instance and strategy, with reference optima.
+/// Trials by instance and strategy, with reference optima. Every number is of the best so far under the true
+/// objective, of the points that looked best to the strategy: under noise a later one may be worse.
 class Study {
  public:
   explicit Study(const Trials& trials);
 
-  const std::vector<std::string>& strategies() const { return strategies_; }
+  const std::vector<std::string>& strategies() const { return strategies_; }  ///< with at least one trial
+  /// The others: their turn had not come when the run was ended.
+  const std::vector<std::string>& untried() const { return untried_; }
   const std::vector<InstanceFacts>& instances() const { return trials_.instances; }
   std::int64_t budget() const { return trials_.options.evaluations; }
   /// The stated optimum; if unproved, a better value found by a trial.
@@ -57,7 +60,7 @@ class Study {
 
  private:
   const Trials& trials_;
-  std::vector<std::string> strategies_;
+  std::vector<std::string> strategies_, untried_;
   std::vector<double> optima_;
   std::vector<std::vector<std::vector<const TrialResult*>>> by_;  // instance, strategy
 };

@@ -132,6 +132,12 @@ std::string lab_page(const lab::Trials& trials) {
       "divided by the optimum: 1 is optimal. No legal point yet counts as {:g}.</p>\n",
       escaped(trials.suite), study.instances().size(), study.strategies().size(), trials.options.seeds, study.budget(),
       lab::worst_ratio);
+  if (trials.results.size() < trials.expected())
+    body += fmt::format("<p class=\"bad\">{} of {} trials: the run was ended before.</p>\n", trials.results.size(),
+                        trials.expected());
+  if (!study.untried().empty())
+    body += fmt::format("<p class=\"bad\">Strategies without a trial, left out: {}.</p>\n",
+                        escaped(fmt::format("{}", fmt::join(study.untried(), ", "))));
   for (const std::string& name : study.beaten())
     body += fmt::format("<p class=\"bad\">A trial is below the stated optimum of {}.</p>\n", escaped(name));
   body += "<h2>How near, after how many evaluations</h2>\n" + html_table(quality_rows(study));

@@ -2,6 +2,7 @@
 // lab, replay, --store and tune, as a user has them.
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #include "tests/cli/program.h"
@@ -32,6 +33,44 @@ TEST(Lab, RunsReportsAndReplays) {
   const Said differs = isamap({"replay", folder.write("changed.jsonl", changed)});
   EXPECT_EQ(differs.code, 5);
   EXPECT_NE(differs.err.find("does not replay: line "), std::string::npos) << differs.err;
+}
+
+TEST(Lab, TwoRunsDoNotWriteOneFile) {
+  const Folder folder;
+  const std::string trials = folder / "t.jsonl";
+  const std::vector<std::string> run{"lab", "run",      "small",     "--strategies", "genetic", "--seeds",
+                                     "200", "--budget", "evals=300", "-o",           trials};
+  const pid_t first = start(run, folder / "out", folder / "err");
+  while (read_file(trials).empty() && ::kill(first, 0) == 0) ::usleep(2000);
+  const Said second = isamap(run);
+  EXPECT_EQ(second.code, 1) << second.err;
+  EXPECT_EQ(second.err, trials + ": is being written by another process (process " + std::to_string(first) +
+                            ")\n  hint: wait for its end, or name another file\n");
+  ::kill(first, SIGINT);
+  EXPECT_EQ(finish(first), 4) << "interrupted: " << read_file(folder / "err");
+  EXPECT_EQ(isamap({"lab", "report", trials}).code, 0) << "it is whole";
+}
+
+TEST(Lab, ReportsLeaveOutStrategiesWithoutATrialAndReplayFindsASuiteBesideTheFile) {
+  const Folder folder;
+  const std::string suite =
+      "suite: mine\nabout: one\ninstances:\n  - {name: one, compute: \"C[i,j] += A[i,k] * "
+      "B[k,j]\", dims: \"i=7,j=9,k=5\", target: x86_avx512, objective: cycles}\n";
+  folder.write("mine.yaml", suite);
+  const std::string command = "cd " + (folder / "") + " && " + ISAMAP_PROGRAM +
+                              " lab run mine.yaml --strategies random,genetic --seeds 2 --budget evals=9 -o t.jsonl";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  const std::string trials = folder / "t.jsonl", page = folder / "r.html", whole = read_file(trials);
+  EXPECT_EQ(isamap({"replay", trials}).code, 0) << "from another folder";
+  std::size_t end = 0;
+  for (int lines = 0; lines < 3; ++lines) end = whole.find('\n', end) + 1;
+  folder.write("t.jsonl", whole.substr(0, end));
+  const Said report = isamap({"lab", "report", trials, "--out", page});
+  EXPECT_EQ(report.code, 0) << report.err;
+  EXPECT_EQ(report.out.find("genetic"), std::string::npos) << report.out;
+  EXPECT_NE(report.err.find("genetic has no trial and is left out"), std::string::npos) << report.err;
+  EXPECT_NE(read_file(page).find("Strategies without a trial, left out: genetic."), std::string::npos);
+  EXPECT_NE(read_file(page).find("2 of 4 trials"), std::string::npos);
 }
 
 /// A strategy and a cost model from a shared object, and from a process; a kernel of several statements.

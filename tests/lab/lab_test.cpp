@@ -312,6 +312,23 @@ TEST(Statistics, QualityIsTheGeometricMeanWithAnInterval) {
   EXPECT_NEAR(study.solved(1, 0.01, 8), 0.5, 1e-12);
 }
 
+/// Noise: the second point looked better and is worse.
+TEST(Statistics, TheBestSoFarIsTheBestUnderTheTrueObjective) {
+  Trials trials = by_hand();
+  trials.results = {{"one", "fast", 0, 10, 10, {{2, 100}, {4, 300}}, {}}, {"one", "slow", 0, 10, 10, {{8, 101}}, {}}};
+  const Study study(trials);
+  EXPECT_DOUBLE_EQ(study.quality(0, 10).value, 1);
+  EXPECT_DOUBLE_EQ(study.solved(0, 0, 10), 1) << "what is at the optimum has a ratio of 1";
+}
+
+TEST(Statistics, StrategiesWithoutATrialAreLeftOut) {
+  Trials trials = by_hand();
+  std::erase_if(trials.results, [](const TrialResult& trial) { return trial.strategy == "slow"; });
+  const Study study(trials);
+  EXPECT_EQ(study.strategies(), std::vector<std::string>{"fast"});
+  EXPECT_EQ(study.untried(), std::vector<std::string>{"slow"});
+}
+
 TEST(Statistics, ProfilesCompareWithTheFastest) {
   const Trials trials = by_hand();
   const Study study(trials);
