@@ -361,7 +361,7 @@ void Flags::jobs() {
   text("--jobs", written.jobs, "search side by side; the result is the same for any number (default: all processors)");
 }
 
-void Flags::search() {
+void Flags::objective() {
   verb_->add_option_function<std::string>(
       "--objective",
       [all = &options](const std::string& text) {
@@ -369,6 +369,10 @@ void Flags::search() {
         all->objective_given = true;
       },
       "edp, cycles or energy");
+}
+
+void Flags::search() {
+  objective();
   text("--strategy", written.strategy, "NAME:key=value,...");
   text("--budget", written.budget, "evals=N,seconds=S (only evals is reproducible)");
   text("--space", written.space, "dividing,keep-all,single-buffered,double-buffered");

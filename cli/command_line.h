@@ -70,6 +70,7 @@ class Flags {
   void model();                         ///< how a model is imported: --sizes, --fix, --until, --constant
   void rule();
   void mapping();            ///< --instruction, --rule
+  void objective();          ///< --objective
   void search();             ///< --objective, --strategy, --budget, --space, --jobs
   void suite();              ///< --suite, --rule, --budget, --report, --jobs
   void jobs();               ///< search workers; threads are those of an emitted program

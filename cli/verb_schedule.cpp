@@ -40,9 +40,6 @@ std::string text_of(const ScheduleAnswer& answer) {
                      comments_of(answer.splits + scalar_code_text(answer.scalar)));
 }
 
-/// Default node limit of an exact search without a requested proof: about a second.
-constexpr std::int64_t nodes_by_default = 1'000'000;
-
 /// With the output of --explain, --report and --trace; `second` is evaluated only for these.
 SearchAnswer finished(const Options& options, ScheduleAnswer& answer, const Inputs& inputs, Exit code,
                       const std::function<std::optional<RunnerUp>()>& second) {
@@ -87,7 +84,7 @@ std::optional<SearchAnswer> by_exact_search(const Options& options, const Inputs
   ExactLimits limits;
   limits.max_seconds = used.max_seconds;
   if (options.evaluations_given) limits.max_evaluations = used.max_evaluations;
-  if (!options.certify && !options.evaluations_given && used.max_seconds <= 0) limits.max_nodes = nodes_by_default;
+  if (!options.certify && !options.evaluations_given && used.max_seconds <= 0) limits.max_nodes = usual_nodes;
   bool proved = false;
   auto found = schedule_exactly(inputs.kernel, *mapped, inputs.model, used, limits, &proved);
   if (!found)

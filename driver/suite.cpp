@@ -105,9 +105,26 @@ void predict_by_mapping(const MapResult& mapped, const Kernel& kernel, const Har
   }
 }
 
-void predict(const MapResult& mapped, const Kernel& kernel, const HardwareModel& model, const ScheduleOptions& options,
+/// How schedules are found.
+struct SuiteSearch {
+  const ScheduleOptions& schedule;
+  const std::optional<ExactLimits>& exact;
+};
+
+Result<Scheduled> best_schedule(const MapResult& mapped, const Kernel& kernel, const HardwareModel& model,
+                                const SuiteSearch& search) {
+  if (search.exact && exact_search_refusal(kernel, mapped, model).empty()) {
+    bool proved = false;
+    auto found = schedule_exactly(kernel, mapped, model, search.schedule, *search.exact, &proved);
+    if (found) return std::move(found->scheduled);
+    if (proved) return found.diagnostics();
+  }
+  return schedule(kernel, mapped, model, search.schedule);
+}
+
+void predict(const MapResult& mapped, const Kernel& kernel, const HardwareModel& model, const SuiteSearch& search,
              SuiteAnswer& answer) {
-  const auto found = schedule(kernel, mapped, model, options);
+  const auto found = best_schedule(mapped, kernel, model, search);
   if (!found) {
     if (answer.count() > 0)
       for (const Diagnostic& d : found.diagnostics()) answer.reasons.push_back("no schedule: " + d.message);
@@ -140,7 +157,7 @@ void add(const Mapping& mapping, const Kernel& kernel, const HardwareModel& mode
 }
 
 SuiteAnswer answer_of(const Kernel& kernel, const HardwareModel& model, const MapOptions& map,
-                      const ScheduleOptions& options) {
+                      const SuiteSearch& search) {
   SuiteAnswer answer;
   for (const Instruction& instruction : model.instructions())
     if (is_compute(instruction)) answer.mappings[instruction.name] = answer.programmable[instruction.name] = 0;
@@ -152,7 +169,7 @@ SuiteAnswer answer_of(const Kernel& kernel, const HardwareModel& model, const Ma
   answer.limit_reached = mapped->limit_reached;
   for (const Mapping& m : mapped->mappings) add(m, kernel, model, answer);
   if (mapped->mappings.empty()) answer.reasons = rejection_reasons(*mapped, make_id<StatementId>(0), model);
-  predict(*mapped, kernel, model, options, answer);
+  predict(*mapped, kernel, model, search, answer);
   return answer;
 }
 
@@ -187,7 +204,8 @@ Result<Suite> load_suite(const std::string& folder) {
 }
 
 std::vector<SuiteAnswer> answers(const Suite& suite, const HardwareModel& model, const MapOptions& map,
-                                 const ScheduleOptions& schedule, const Tell& tell) {
+                                 const ScheduleOptions& schedule, const Tell& tell,
+                                 const std::optional<ExactLimits>& exact) {
   const auto workers = std::make_shared<Workers>(schedule.jobs);
   ScheduleOptions with = schedule;
   with.workers = workers;  // the search of the last case has all of them
@@ -198,7 +216,7 @@ std::vector<SuiteAnswer> answers(const Suite& suite, const HardwareModel& model,
       const std::lock_guard lock(mutex);
       tell(fmt::format("{} of {} on {}: {}", c + 1, suite.cases.size(), model.name, one.name));
     }
-    return one.kernel ? answer_of(*one.kernel, model, map, with) : SuiteAnswer{};
+    return one.kernel ? answer_of(*one.kernel, model, map, {with, exact}) : SuiteAnswer{};
   });
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "driver/extract_layers.h"
+#include "scheduler/schedule_exact.h"
 #include "support/slow_operation.h"
 
 namespace isamap {
@@ -63,9 +64,12 @@ struct SuiteAnswer {
   std::size_t programmable_count() const { return programmable_texts.size(); }
 };
 
-/// One answer per case, empty for unreadable files.
+/// One answer per case, empty for unreadable files. `exact`: schedules are those of the exact search within these
+/// limits where it applies and finds one, and only there; like `isamap schedule` it prices the machine, and lowers
+/// nothing.
 std::vector<SuiteAnswer> answers(const Suite& suite, const HardwareModel& model, const MapOptions& map,
-                                 const ScheduleOptions& schedule, const Tell& tell);
+                                 const ScheduleOptions& schedule, const Tell& tell,
+                                 const std::optional<ExactLimits>& exact = {});
 
 struct Coverage {
   const Suite& suite;

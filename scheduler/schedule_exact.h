@@ -25,6 +25,9 @@ struct ExactLimits {
   double max_seconds = 0;
 };
 
+/// `max_nodes` where neither a budget nor a proof is asked for: about a second.
+inline constexpr std::int64_t usual_nodes = 1'000'000;
+
 /// Diagnostics: no schedule exists, with the conflicting constraints (`proved`), or none was found within the limits.
 Result<ExactSchedule> schedule_exactly(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
                                        const ScheduleOptions& options, const ExactLimits& limits, bool* proved);

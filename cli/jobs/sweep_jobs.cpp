@@ -88,13 +88,24 @@ std::optional<std::vector<SuiteCase>> cases_of(const std::vector<std::string>& p
   return cases;
 }
 
-Json json_of_request(const Options& options) {
+/// Without --strategy, or with --strategy exact, the exact search is used where it applies.
+Json json_of_request(const Options& options, const HardwareModel& model) {
   const ScheduleOptions schedule = suite_schedule_options(options);
+  const bool only_exact = schedule.strategy == "exact";
   return {{"rule", static_cast<int>(options.map.rule)},
+          {"objective", std::string(name(schedule_options(options, model).objective))},
+          {"exact", only_exact || !options.strategy_given},
           {"evals", schedule.max_evaluations},
-          {"strategy", schedule.strategy},
+          {"strategy", only_exact ? ScheduleOptions{}.strategy : schedule.strategy},
           {"strategy_options", schedule.strategy_options},
           {"seed", options.seed}};
+}
+
+/// Plans of older programs state none.
+Objective objective_of(const Json& options) {
+  for (const Objective one : all_objectives)
+    if (name(one) == options.value("objective", "")) return one;
+  return Objective::cycles;
 }
 
 std::string text_of(const Params& params) {
@@ -105,7 +116,7 @@ std::string text_of(const Params& params) {
 
 /// Adds a job for each kernel on a machine, and returns their keys.
 Json add_jobs(jobs::Plan& plan, const std::vector<SuiteCase>& cases, const std::string& target, const Params& params,
-              const Options& options) {
+              const Json& request) {
   Json keys = Json::array();
   for (const SuiteCase& one : cases) {
     const std::string kernel = plan.add_text(print(*one.kernel));
@@ -114,7 +125,7 @@ Json add_jobs(jobs::Plan& plan, const std::vector<SuiteCase>& cases, const std::
                                  {"texts", {kernel, target}},
                                  {"kernel", kernel},
                                  {"target", target},
-                                 {"options", json_of_request(options)},
+                                 {"options", request},
                                  {"versions", Json::parse(versions_json())}}
                                 .dump()));
   }
@@ -148,7 +159,8 @@ std::optional<jobs::Plan> plan_sweep(const PlanRequest& request, Exit& code) {
       ++repeated;
       continue;
     }
-    machines.push_back({{"set", params}, {"jobs", add_jobs(plan, *cases, target, params, options)}});
+    machines.push_back(
+        {{"set", params}, {"jobs", add_jobs(plan, *cases, target, params, json_of_request(options, loaded->model))}});
   }
   if (!problems.empty()) fail(machines.empty() ? code : Exit::ok, problems);
   if (machines.empty()) return std::nullopt;
@@ -174,14 +186,16 @@ jobs::Outcome do_point(const std::string& text, JobInputs& inputs) {
   MapOptions map;
   map.rule = static_cast<Rule>(options.at("rule").get<int>());
   ScheduleOptions schedule;
-  schedule.objective = Objective::cycles;
+  schedule.objective = objective_of(options);
   schedule.max_evaluations = options.at("evals").get<std::int64_t>();
   schedule.strategy = options.at("strategy").get<std::string>();
   schedule.strategy_options = options.at("strategy_options").get<StrategyOptions>();
   schedule.seed = options.at("seed").get<std::uint64_t>();
   Suite suite;
   suite.cases.push_back({"", kernel->name, 1, std::move(*kernel), {}});
-  const SuiteAnswer answer = answers(suite, **machine, map, schedule, {}).front();
+  std::optional<ExactLimits> exact;
+  if (options.value("exact", false)) exact = ExactLimits{0, usual_nodes, 0};
+  const SuiteAnswer answer = answers(suite, **machine, map, schedule, {}, exact).front();
   return {0,
           Json{{"mappings", answer.count()},
                {"programmable", answer.programmable_count()},
@@ -194,6 +208,12 @@ jobs::Outcome do_point(const std::string& text, JobInputs& inputs) {
                {"reasons", answer.reasons}}
               .dump(-1, ' ', false, Json::error_handler_t::replace),
           ""};
+}
+
+bool is_point(const Json& /*job*/, const Json& result) {
+  for (const char* number : {"cycles", "energy_pJ", "bytes", "utilisation"}) result.at(number).get<double>();
+  result.at("prediction").get<std::string>();
+  return true;
 }
 
 namespace {

@@ -63,8 +63,10 @@ std::vector<VerbRow> verbs_plan() {
          flags.text("--target", flags.options.target, "HW: a file, or a name in hardware_models").required();
          flags.texts("--set", flags.written.params, "name=value,value,...: a parameter, with all its values");
          flags.rule();
-         flags.text("--strategy", flags.written.strategy, "NAME:key=value,... of the searches");
-         flags.text("--budget", flags.written.budget, "evals=N: of each search (default 300)");
+         flags.objective();
+         flags.text("--strategy", flags.written.strategy,
+                    "NAME:key=value,... of the searches (default: exact where it applies, else genetic)");
+         flags.text("--budget", flags.written.budget, "evals=N: of each search by a strategy (default 300)");
        },
        [](const Options& options) {
          return write_plan("sweep", {options, ""});
