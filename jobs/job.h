@@ -53,7 +53,7 @@ struct Plan {
 std::string print(const Plan& plan);
 Result<Plan> parse_plan(const std::string& text, const std::string& file);
 
-/// "3/8": the jobs whose key modulo 8 is 3.
+/// "3/8": the jobs whose key, its halves combined and mixed, is 3 modulo 8.
 struct Shard {
   std::uint64_t number = 0, of = 1;
   std::uint64_t number_of(const std::string& key) const;  ///< of the shard that holds it

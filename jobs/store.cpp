@@ -215,11 +215,20 @@ Result<Record> JobStore::read(const Place& place) const {
   const auto text = line(place);
   if (!text) return text.diagnostics();
   auto record = parse_record(*text);
-  if (!record)
-    return error_at({state_->files[place.file].path, 0, 0},
-                    fmt::format("holds a damaged record at byte {}", place.offset),
-                    "remove its line: the job is done again");
+  if (!record) return error_at(where(place), "is a damaged record", "remove the line: the job is done again");
   return std::move(*record);
+}
+
+SourceLocation JobStore::where(const Place& place) const {
+  SourceLocation at{state_->files[place.file].path, 0, 0};
+  if (const auto before = line({place.file, 0, place.offset}))
+    at.line = 1 + static_cast<int>(std::count(before->begin(), before->end(), '\n'));
+  return at;
+}
+
+void JobStore::keep_results(const std::string& key, const std::function<bool(const Place&)>& keep) {
+  const auto found = state_->jobs.find(key);
+  if (found != state_->jobs.end()) std::erase_if(found->second.ok, [&](const Place& place) { return !keep(place); });
 }
 
 Diagnostics JobStore::append(const Record& record) { return append_lines(line_of(record)); }

@@ -11,6 +11,7 @@
 // kill or a full disk, is left out, and its job is done again.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -62,6 +63,10 @@ class JobStore {
   const std::map<std::string, Known>& jobs() const;
   const Known* find(const std::string& key) const;
   Result<Record> read(const Place& place) const;
+  /// File and line, for messages.
+  SourceLocation where(const Place& place) const;
+  /// Of the results of this job only those count for which `keep` is true: as if the others were not there.
+  void keep_results(const std::string& key, const std::function<bool(const Place&)>& keep);
   /// The bytes of a record, without a newline.
   Result<std::string> line(const Place& place) const;
 

@@ -108,6 +108,14 @@ std::string json_of_trial(const TrialResult& trial) {
   return line_of(json);
 }
 
+std::optional<TrialResult> parse_trial(const std::string& line) {
+  try {
+    return trial_of(Json::parse(line, nullptr, false));
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
 Result<Trials> parse_trials(const std::string& text, const std::string& file) {
   std::istringstream stream(text);
   Trials trials;

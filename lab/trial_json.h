@@ -2,6 +2,7 @@
 #pragma once
 // JSON lines of a file of trials, without times: equal runs give equal bytes.
 
+#include <optional>
 #include <string>
 
 #include "lab/run.h"
@@ -10,5 +11,7 @@ namespace isamap::lab {
 
 std::string json_of_header(const std::string& suite_name, const Suite& suite, const RunOptions& options);
 std::string json_of_trial(const TrialResult& trial);
+/// Nothing: the line is none of a trial.
+std::optional<TrialResult> parse_trial(const std::string& line);
 
 }  // namespace isamap::lab

@@ -14,13 +14,33 @@
 namespace isamap::cli {
 namespace {
 
-using DoJob = jobs::Outcome (*)(const std::string& job, JobInputs& inputs);
+using Json = nlohmann::json;
 
-const std::map<std::string, DoJob>& verbs_of_jobs() {
-  static const std::map<std::string, DoJob> verbs = {{"lab", do_trial},           {"search", do_search},
-                                                     {"measure", do_measure},     {"variants", do_variants},
-                                                     {"compilers", do_compilers}, {"sweep", do_point}};
+struct JobVerb {
+  jobs::Outcome (*run)(const std::string& job, JobInputs& inputs);
+  bool (*is_result)(const Json& job, const Json& result);
+};
+
+const std::map<std::string, JobVerb>& verbs_of_jobs() {
+  static const std::map<std::string, JobVerb> verbs = {{"lab", {do_trial, is_trial}},
+                                                       {"search", {do_search, is_search}},
+                                                       {"measure", {do_measure, is_measured}},
+                                                       {"variants", {do_variants, is_variants}},
+                                                       {"compilers", {do_compilers, is_compilers}},
+                                                       {"sweep", {do_point, is_point}}};
   return verbs;
+}
+
+/// Why it is no result of the job; empty: it is one.
+std::string damage(const jobs::Job& job, const Result<jobs::Record>& record) {
+  if (!record) return "is a damaged record of the job '" + job.name + "'";
+  const auto verb = verbs_of_jobs().find(job.verb);
+  if (verb == verbs_of_jobs().end()) return "";
+  try {
+    if (verb->second.is_result(Json::parse(job.text), Json::parse(record->result))) return "";
+  } catch (const Json::exception&) {  // a member is missing, or of another type
+  }
+  return "has no result of the job '" + job.name + "'";
 }
 
 }  // namespace
@@ -45,9 +65,33 @@ jobs::JobRunner job_runner(jobs::JobStore& store) {
     const auto verb = verbs_of_jobs().find(job.verb);
     if (verb == verbs_of_jobs().end())
       return not_done(Exit::usage, {error("this program does no jobs of the kind '" + job.verb + "'")});
-    return verb->second(job.text, *inputs);
+    return verb->second.run(job.text, *inputs);
   };
   return runner;
+}
+
+Diagnostics leave_out_damaged(const jobs::Plan& plan, jobs::JobStore& store) {
+  Diagnostics warnings;
+  for (const jobs::Job& job : plan.jobs)
+    store.keep_results(job.key, [&](const jobs::Place& place) {
+      const std::string why = damage(job, store.read(place));
+      if (why.empty()) return true;
+      warnings.push_back(error_at(store.where(place), why + ": left out", "`isamap work` does it again"));
+      warnings.back().severity = Severity::warning;
+      return false;
+    });
+  return warnings;
+}
+
+std::optional<Diagnostic> of_other_versions(const jobs::Plan& plan) {
+  const Json own = Json::parse(versions_json());
+  for (const jobs::Job& job : plan.jobs) {
+    const Json versions = Json::parse(job.text).value("versions", own);
+    if (versions == own) continue;
+    return error(fmt::format("the plan is for the versions {}; this program is {}", versions.dump(), own.dump()),
+                 "plan again with this program, or let that one do the jobs");
+  }
+  return std::nullopt;
 }
 
 Result<Kernel> JobInputs::kernel(const std::string& hash) {

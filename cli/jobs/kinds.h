@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -58,11 +59,20 @@ const PlanKind& plan_kind(const std::string& name);  ///< an internal error if t
 /// Does a job of any kind; for children of `work`.
 jobs::JobRunner job_runner(jobs::JobStore& store);
 
+/// Results of jobs of the plan that cannot be read do not count as such, so that the jobs are done again. Warnings:
+/// file and line of each.
+Diagnostics leave_out_damaged(const jobs::Plan& plan, jobs::JobStore& store);
+/// Why this program does no jobs of the plan: they are for another version, which may give other results.
+std::optional<Diagnostic> of_other_versions(const jobs::Plan& plan);
+
 // The kinds; each in its file.
 
 std::optional<jobs::Plan> plan_lab(const PlanRequest& request, Exit& code);
 Exit results_of_lab(const RecordedPlan& recorded);
 jobs::Outcome do_trial(const std::string& job, JobInputs& inputs);
+/// Is it a result of the job? Reads all that others need of it; false, or nlohmann::json::exception: it is none. The
+/// same of the other kinds.
+bool is_trial(const nlohmann::json& job, const nlohmann::json& result);
 
 std::optional<jobs::Plan> plan_tune(const PlanRequest& request, Exit& code);
 Exit results_of_tune(const RecordedPlan& recorded);
@@ -70,10 +80,15 @@ jobs::Outcome do_search(const std::string& job, JobInputs& inputs);
 jobs::Outcome do_measure(const std::string& job, JobInputs& inputs);
 jobs::Outcome do_variants(const std::string& job, JobInputs& inputs);
 jobs::Outcome do_compilers(const std::string& job, JobInputs& inputs);
+bool is_search(const nlohmann::json& job, const nlohmann::json& result);
+bool is_measured(const nlohmann::json& job, const nlohmann::json& result);
+bool is_variants(const nlohmann::json& job, const nlohmann::json& result);
+bool is_compilers(const nlohmann::json& job, const nlohmann::json& result);
 
 std::optional<jobs::Plan> plan_sweep(const PlanRequest& request, Exit& code);
 Exit results_of_sweep(const RecordedPlan& recorded);
 jobs::Outcome do_point(const std::string& job, JobInputs& inputs);
+bool is_point(const nlohmann::json& job, const nlohmann::json& result);
 
 // For the kinds.
 

@@ -120,6 +120,12 @@ jobs::Outcome do_trial(const std::string& text, JobInputs& inputs) {
   return {0, line, ""};
 }
 
+bool is_trial(const Json& job, const Json& result) {
+  const auto trial = lab::parse_trial(result.dump());
+  return trial && trial->instance == job.at("instance").at("name") && trial->strategy == job.at("strategy") &&
+         trial->seed == job.at("seed");
+}
+
 Exit results_of_lab(const RecordedPlan& recorded) {
   std::string text = Json::parse(recorded.plan.head).at("header").get<std::string>();
   JobInputs inputs(recorded.store);

@@ -218,6 +218,10 @@ jobs::Outcome do_search(const std::string& text, JobInputs& inputs) {
 
 namespace {
 
+Candidate candidate_of(const Json& one) {
+  return {one.at("cycles").get<double>(), one.at("schedule").get<std::string>()};
+}
+
 /// Candidates of all searches, each once, cheapest first; of equal costs by text.
 Result<std::vector<Candidate>> ranked(const Json& job, JobInputs& inputs) {
   std::set<Candidate> all;
@@ -225,8 +229,7 @@ Result<std::vector<Candidate>> ranked(const Json& job, JobInputs& inputs) {
     const auto result = inputs.result(need.get<std::string>());
     if (!result) return result.diagnostics();
     const Json found = Json::parse(*result);
-    for (const Json& one : found.at("candidates"))
-      all.insert({one.at("cycles").get<double>(), one.at("schedule").get<std::string>()});
+    for (const Json& one : found.at("candidates")) all.insert(candidate_of(one));
   }
   std::vector<Candidate> list;
   std::set<std::string> seen;
@@ -374,6 +377,12 @@ void add_time(const Json& row, std::size_t statement, Times& times) {
       {row.at("schedule").get<std::string>(), row.at("executed").get<std::string>(), statement,
        row.at("predicted").get<double>(), seconds > 0 ? seconds : cycles, row.at("reference").get<double>(),
        seconds > 0, false, row.value("variation", "")});
+}
+
+bool is_time(const Json& row) {
+  Times times;
+  add_time(row, 0, times);
+  return true;
 }
 
 /// Of a plan, or a job of it, that lacks this key.
@@ -537,6 +546,34 @@ jobs::Outcome do_compilers(const std::string& text, JobInputs& inputs) {
 
 namespace {
 
+lab::CompilerRecord compiler_of(const Json& one) {
+  return {one.at("command").get<std::string>(), one.at("version").get<std::string>(), one.at("seconds").get<double>()};
+}
+
+}  // namespace
+
+bool is_search(const Json& /*job*/, const Json& result) {
+  for (const Json& one : result.at("candidates")) candidate_of(one);
+  return true;
+}
+
+bool is_measured(const Json& /*job*/, const Json& result) { return result.contains("absent") || is_time(result); }
+
+bool is_variants(const Json& /*job*/, const Json& result) {
+  if (result.contains("absent")) return true;
+  const Json& rows = result.at("rows");
+  return std::all_of(rows.begin(), rows.end(), is_time);
+}
+
+bool is_compilers(const Json& /*job*/, const Json& result) {
+  if (result.contains("absent")) return true;
+  result.at("device").get<std::string>();
+  for (const Json& one : result.at("compilers")) compiler_of(one);
+  return true;
+}
+
+namespace {
+
 /// By device.
 Result<std::map<std::string, std::vector<lab::CompilerRecord>>> compilers_of(const Json& head, JobInputs& inputs) {
   std::map<std::string, std::vector<lab::CompilerRecord>> found;
@@ -544,9 +581,7 @@ Result<std::map<std::string, std::vector<lab::CompilerRecord>>> compilers_of(con
   if (!results) return results.diagnostics();
   for (const Json& result : *results)
     for (const Json& one : result.at("compilers"))
-      found[result.at("device").get<std::string>()].push_back({one.at("command").get<std::string>(),
-                                                               one.at("version").get<std::string>(),
-                                                               one.at("seconds").get<double>()});
+      found[result.at("device").get<std::string>()].push_back(compiler_of(one));
   return found;
 }
 

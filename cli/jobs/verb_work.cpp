@@ -35,6 +35,13 @@ std::optional<jobs::JobStore> open_jobs(const std::string& path, bool create) {
   return std::move(*store);
 }
 
+std::optional<jobs::JobStore> open_jobs(const std::string& path, bool create, const jobs::Plan& plan) {
+  auto store = open_jobs(path, create);
+  if (!store) return std::nullopt;
+  if (const Diagnostics damaged = leave_out_damaged(plan, *store); !damaged.empty()) fail(Exit::ok, damaged);
+  return store;
+}
+
 namespace {
 
 /// A positive number of a flag; false: it is none, which was reported.
@@ -86,7 +93,7 @@ std::optional<jobs::WorkOptions> work_options(const WorkFlags& flags, jobs::JobS
 void add_work_flags(Flags& flags, WorkFlags& into) {
   flags.text("PLAN", into.plan, "what `isamap plan` wrote").required();
   flags.text("--store", into.store, "folder of the records; it may be shared by many machines").required();
-  flags.text("--shard", into.shard, "I/N: only the jobs whose key modulo N is I (default 0/1: all)");
+  flags.text("--shard", into.shard, "I/N: only the jobs of shard I of N, by their keys (default 0/1: all)");
   flags.on("--steal", into.steal, "then jobs of other shards that nobody does");
   flags.text("--jobs", into.jobs, "jobs at a time, each in a process of its own (default 1)");
   flags.text("--attempts", into.attempts, "of a failing job, before it is given up (default 3)");
@@ -150,7 +157,7 @@ Exit run_planned(const char* kind, const PlanRequest& request, const std::string
   Exit code = Exit::ok;
   const auto plan = plan_kind(kind).plan(request, code);
   if (!plan) return code;
-  auto store = open_jobs(path, true);
+  auto store = open_jobs(path, true, *plan);
   if (!store) return Exit::wrong_input;
   const auto work = work_options({}, *store);
   if (!work) return Exit::usage;
@@ -171,7 +178,12 @@ namespace {
 Exit verb_work(const Options& options, const WorkFlags& flags) {
   const auto plan = load_plan(flags.plan);
   if (!plan) return Exit::wrong_input;
-  auto store = open_jobs(flags.store, true);
+  if (const auto other = of_other_versions(*plan)) {
+    Diagnostic refused = *other;
+    refused.where = {flags.plan, 0, 0};
+    return fail(Exit::wrong_input, {refused});
+  }
+  auto store = open_jobs(flags.store, true, *plan);
   if (!store) return Exit::wrong_input;
   const auto work = work_options(flags, *store);
   if (!work) return Exit::usage;
@@ -200,7 +212,7 @@ std::string age_text(double seconds) {
 Exit verb_status(const Options& options, const WorkFlags& flags) {
   const auto plan = load_plan(flags.plan);
   if (!plan) return Exit::wrong_input;
-  auto store = open_jobs(flags.store, false);
+  auto store = open_jobs(flags.store, false, *plan);
   if (!store) return Exit::wrong_input;
   jobs::JobQueue queue(*plan, *store, jobs::as_recorded());
   queue.refresh();
@@ -239,7 +251,7 @@ Exit verb_status(const Options& options, const WorkFlags& flags) {
 Exit verb_results(const Options& options, const WorkFlags& flags, const std::string& axes) {
   const auto plan = load_plan(flags.plan);
   if (!plan) return Exit::wrong_input;
-  auto store = open_jobs(flags.store, false);
+  auto store = open_jobs(flags.store, false, *plan);
   if (!store) return Exit::wrong_input;
   if (plan->verb != "sweep" && !(axes.empty() && options.report.empty()))
     return fail(Exit::usage,

@@ -99,6 +99,51 @@ TEST(Cluster, AKilledWorkerLosesAtMostTheJobInFlight) {
   }
 }
 
+/// Found: `work` did nothing, `results` ended with "STORE:13: is no line of a trial".
+TEST(Cluster, DamagedResultsAreDoneAgain) {
+  const PlannedLab lab;
+  ASSERT_EQ(lab.work("store").code, 0);
+  std::string file;
+  for (const auto& entry : fs::directory_iterator(lab.store("store")))
+    if (entry.path().extension() == ".jsonl") file = entry.path().string();
+  std::string text = read_file(file);
+  std::size_t line = 0;
+  for (int lines = 0; lines < 12; ++lines) line = text.find('\n', line) + 1;
+  const std::size_t legal = text.find("\"legal\":", line) + 8;
+  text.replace(legal, text.find(',', legal) - legal, "\"x\"");
+  std::ofstream(file) << text;
+  const std::string place = file + ":13: has no result of the job '";
+  for (const char* verb : {"status", "results"}) {
+    const Said said = isamap({verb, lab.plan, "--store", lab.store("store")});
+    EXPECT_NE(said.err.find(place), std::string::npos) << said.err;
+    EXPECT_EQ(said.code, verb == std::string("status") ? 0 : 4) << said.err;
+  }
+  const Said again = lab.work("store");
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_NE(again.err.find("work: did 1 job;"), std::string::npos) << again.err;
+  EXPECT_EQ(lab.results("store"), lab.serial);
+}
+
+/// The same jobs for another version of the program.
+TEST(Cluster, JobsOfOtherVersionsAreRefused) {
+  const PlannedLab lab;
+  const std::string text = read_file(lab.plan), version = "\"versions\":{\"isamap\":\"";
+  jobs::Plan other = *jobs::parse_plan(text, "plan");
+  std::vector<jobs::Job> old = std::move(other.jobs);
+  other.jobs.clear();
+  other.places.clear();
+  for (jobs::Job& job : old) {
+    const std::size_t at = job.text.find(version);
+    ASSERT_NE(at, std::string::npos);
+    other.add(job.text.insert(at + version.size(), "9."));
+  }
+  const Said refused = isamap({"work", lab.folder.write("old", jobs::print(other)), "--store", lab.store("old")});
+  EXPECT_EQ(refused.code, 1) << refused.err;
+  EXPECT_NE(refused.err.find("the plan is for the versions {\"isamap\":\"9."), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("; this program is {\"isamap\":\""), std::string::npos) << refused.err;
+  EXPECT_FALSE(fs::exists(lab.store("old"))) << "nothing is done";
+}
+
 TEST(Cluster, TwoWritersInOneFolder) {
   const PlannedLab lab;
   ASSERT_EQ(lab.work("serial").code, 0);
@@ -344,6 +389,27 @@ TEST(Cluster, ASweepSaysWhichKernelsAreScalarCode) {
   ASSERT_EQ(isamap({"work", plan, "--store", store}).code, 0);
   const Said table = isamap({"results", plan, "--store", store});
   EXPECT_NE(table.out.find("                  -  1 of 1  *\n"), std::string::npos) << table.out;
+}
+
+/// Each point is what `schedule` proves: the exact search, for the objective that is asked for.
+TEST(Cluster, ASweepTakesTheExactSearchWhereItApplies) {
+  const Folder folder;
+  const std::string file = folder.write("g.yaml",
+                                        "kernel: g\ndims: {m: 12, n: 10, k: 14}\ntensors:\n"
+                                        "  A: {dtype: s16, shape: [12, 14]}\n  B: {dtype: s16, shape: [14, 10]}\n"
+                                        "  Z: {dtype: s16, shape: [12, 10]}\n"
+                                        "compute: \"Z[m,n] += A[m,k] * B[k,n]\"\n");
+  for (const std::string objective : {"edp", "energy", "cycles"}) {
+    const std::string plan = folder / objective, store = folder / (objective + ".store");
+    const Said planned =
+        isamap({"plan", "sweep", file, "--target", "a1", "--objective", objective, "--budget", "evals=2", "-o", plan});
+    ASSERT_EQ(planned.code, 0) << planned.err;
+    ASSERT_EQ(isamap({"work", plan, "--store", store}).code, 0);
+    const auto proved =
+        parsed(isamap({"schedule", file, "--target", "a1", "--objective", objective, "--certify", "--json"}));
+    const auto record = nlohmann::json::parse(isamap({"store", "export", store}).out)["result"];
+    for (const char* number : {"cycles", "energy_pJ"}) EXPECT_EQ(record[number], proved[number]) << objective;
+  }
 }
 
 TEST(Cluster, ASweepOfMachinesHasATableAndAPareto) {
