@@ -6,23 +6,42 @@
 
 namespace isamap {
 
-double element_cycles(const Element& element, const std::vector<Buffer>& buffers, const std::string& inner,
+bool is_divided(const AffineExpr& e, const std::string& variable) {
+  return std::any_of(e.terms().begin(), e.terms().end(), [&](const AffineTerm& term) {
+    const FloorDiv* const by = division(term);
+    return by != nullptr && by->numerator->names().contains(variable);
+  });
+}
+
+double copied_element_cycles(const std::vector<AffineExpr>& offsets, const EnclosingLoop& inner,
+                             const ElementCycles& each) {
+  double cycles = each.contiguous, of_row = 0;
+  for (const AffineExpr& offset : offsets) {
+    if (!offset.is_linear()) {
+      if (inner.variable.empty() || is_divided(offset, inner.variable)) {
+        cycles = std::max(cycles, each.divided);
+        continue;
+      }
+      of_row = each.divided / std::max(inner.steps, 1.0);
+    }
+    if (!inner.variable.empty() && std::abs(offset.coefficient(inner.variable)) != 1)
+      cycles = std::max(cycles, each.strided);
+  }
+  return std::min(cycles + of_row, std::max(cycles, each.divided));
+}
+
+double element_cycles(const Element& element, const std::vector<Buffer>& buffers, const EnclosingLoop& inner,
                       const ElementCycles& each) {
   const bool copies = element.reduction == Reduction::assign && element.reads.size() < 2 &&
                       (element.reads.empty() || std::holds_alternative<Read>(element.body.op));
   if (!copies) return each.access * (1.0 + static_cast<double>(element.reads.size()));
-  double cycles = each.contiguous;
+  std::vector<AffineExpr> offsets;
   const auto add = [&](const Ref& ref) {
-    if (!ref.buffer.valid()) return;
-    const AffineExpr offset = flat_offset(buffers[ref.buffer.index()], ref.index);
-    if (!offset.is_linear())
-      cycles = std::max(cycles, each.divided);
-    else if (!inner.empty() && std::abs(offset.coefficient(inner)) != 1)
-      cycles = std::max(cycles, each.strided);
+    if (ref.buffer.valid()) offsets.push_back(flat_offset(buffers[ref.buffer.index()], ref.index));
   };
   add(element.write);
   for (const Ref& read : element.reads) add(read);
-  return cycles;
+  return copied_element_cycles(offsets, inner, each);
 }
 
 }  // namespace isamap

@@ -2,10 +2,12 @@
 #pragma once
 // Cycles of one element statement on a scalar unit, for cost models and simulators (docs/cost.md).
 //
-// Compilers vectorise a contiguous copy; a strided one costs a load and a store; an index with divisions (a fused
-// window) costs these in addition.
+// Compilers vectorise a contiguous copy; a strided one costs a load and a store. An index with divisions (a fused
+// window) costs these in addition: at each element, or once a row where only outer loops are divided, as compilers
+// hoist them.
 
 #include <string>
+#include <vector>
 
 #include "isamap/program.h"
 
@@ -16,8 +18,20 @@ struct ElementCycles {
   double contiguous = 0, strided = 0, divided = 0, access = 0;
 };
 
-/// `inner`: the variable of the innermost loop around the statement.
-double element_cycles(const Element& element, const std::vector<Buffer>& buffers, const std::string& inner,
+/// The innermost loop around a statement: its variable ("": there is none) and its steps.
+struct EnclosingLoop {
+  std::string variable;
+  double steps = 1;
+};
+
+double element_cycles(const Element& element, const std::vector<Buffer>& buffers, const EnclosingLoop& inner,
                       const ElementCycles& each);
+
+/// Cycles of a copy of one element between places at these offsets of their buffers, in elements.
+double copied_element_cycles(const std::vector<AffineExpr>& offsets, const EnclosingLoop& inner,
+                             const ElementCycles& each);
+
+/// Is the variable part of what is divided?
+bool is_divided(const AffineExpr& e, const std::string& variable);
 
 }  // namespace isamap

@@ -38,7 +38,7 @@ void Host::visit(const std::vector<Node>& nodes) {
 void Host::visit(const Node& node) {
   std::visit(overloaded{
                  [&](const Loop& loop) {
-                   loops_.push_back(loop.variable);
+                   loops_.push_back({loop.variable, static_cast<double>(loop.trip)});
                    for (std::int64_t i = 0; i < loop.trip && !problem_; ++i) {
                      values_[slots_.slot(loop.variable)] = i;
                      visit(loop.body);
@@ -99,7 +99,8 @@ void Host::execute(const Element& element) {
     found->second.places.push_back(place(element.write));
     for (const Ref& ref : element.reads) found->second.places.push_back(place(ref));
     if (problem_) return;
-    found->second.cycles = element_cycles(element, program_.buffers, loops_.empty() ? "" : loops_.back(), each_);
+    found->second.cycles =
+        element_cycles(element, program_.buffers, loops_.empty() ? EnclosingLoop{} : loops_.back(), each_);
   }
   cycles_ += found->second.cycles;
   const auto& places = found->second.places;

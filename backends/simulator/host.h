@@ -7,17 +7,14 @@
 
 #include "backends/assembly/straight_line.h"
 #include "backends/simulator/machine.h"
-#include "ir/element_cycles.h"
+#include "hwdesc/model/scalar_timing.h"
 
 namespace isamap {
 
 class Host {
  public:
   Host(const Program& program, const LoopSlots& slots, Machine& machine)
-      : program_(program), slots_(slots), machine_(machine) {
-    const TimingParameters& timing = machine.model().timing;
-    each_ = {timing.copy_contiguous, timing.copy_strided, timing.copy_divided, timing.access};
-  }
+      : program_(program), slots_(slots), machine_(machine), each_(element_cycles_of(machine.model().timing)) {}
 
   /// `loops`: values of the loops around the nest.
   std::optional<Diagnostic> run(const Node& nest, const std::int64_t* loops);
@@ -48,7 +45,7 @@ class Host {
   Machine& machine_;
   ElementCycles each_;
   std::vector<std::int64_t> values_;
-  std::vector<std::string> loops_;  ///< variables of the loops around the current node
+  std::vector<EnclosingLoop> loops_;  ///< around the current node, innermost last
   double cycles_ = 0;
   std::map<const Element*, Statement> statements_;
   std::map<const Guard*, std::vector<CompiledAffine>> guards_;

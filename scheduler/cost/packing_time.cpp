@@ -5,7 +5,9 @@
 #include <set>
 
 #include "hwdesc/model/parallel_units.h"
+#include "hwdesc/model/timing_choice.h"
 #include "scheduler/cost/cache_traffic.h"
+#include "scheduler/cost/scalar_copies.h"
 #include "scheduler/nest/packing_moves.h"
 #include "scheduler/nest/staged_tile.h"
 
@@ -128,6 +130,9 @@ const PackedCopyFacts& copy_facts(const ResolvedNest& view, const StagedTile& s)
   const auto move = move_of(view, s, tile);
   PackedCopyFacts copy{s.access, s.parent < 0, std::move(tile), move ? move->cycles : cycles_by_element(view, s), {}};
   add_loops(view, s, move.has_value(), copy);
+  if (!move && executes_a_stream(*view.model))
+    if (const auto by_elements = scalar_copy(view, s))
+      copy.filled = by_elements->filled, copy.drained = by_elements->drained;
   return *all.emplace_back(std::make_unique<const PackedCopyFacts>(std::move(copy)));
 }
 
@@ -228,10 +233,19 @@ double elements_of_buffer(const ResolvedNest& view, const StagedTile& s) {
   return elements;
 }
 
+/// Cycles of copies by the scalar unit of a command stream, with their padding; nothing: other copies.
+std::optional<double> stream_copy_cycles(const ResolvedNest& view, const TileCounts& counts, const Transfer& t) {
+  const StagedTile& s = view.stages[static_cast<std::size_t>(t.stage)];
+  const PackedCopyFacts& copy = copy_facts(view, s);
+  if (!copy.filled) return std::nullopt;
+  return (t.elements_in * *copy.filled + t.elements_out * *copy.drained) /
+         std::max(1.0, counts.tile(t.access, s.loops));
+}
+
 /// Padding is set before the elements are copied: all of the buffer where reads may be out of bounds.
 double padding_cycles(const ResolvedNest& view, const TileCounts& counts, const Transfer& t) {
   const StagedTile& s = view.stages[static_cast<std::size_t>(t.stage)];
-  if (t.access == 0 || s.stage.ahead_of_time || s.stage.layout.empty()) return 0;
+  if (stream_copy_cycles(view, counts, t) || t.access == 0 || s.stage.ahead_of_time || s.stage.layout.empty()) return 0;
   const double copied = counts.tile(t.access, s.loops) * t.copies_in, buffer = elements_of_buffer(view, s);
   const bool outside =
       outside_of(view.statement, access_of(view.statement, t.access).tensor, view.kernel->tensors).has_value();
@@ -268,7 +282,9 @@ void append_packing_times(const ResolvedNest& view, const TileCounts& counts, co
   for (const Transfer& t : traffic.transfers) {
     if (t.stage < 0 || t.from != t.to) continue;
     const StagedTile& s = view.stages[static_cast<std::size_t>(t.stage)];
-    const double moving = (t.elements_in + t.elements_out) * t.copies_in * copy_cycles(view, s);
+    const auto in_stream = stream_copy_cycles(view, counts, t);
+    const double moving =
+        in_stream ? *in_stream : (t.elements_in + t.elements_out) * t.copies_in * copy_cycles(view, s);
     times.push_back({"packed copy of", copied_tensor(view, t.access).name,
                      std::max(moving / threads_of(view, counts, t), cycles_through_caches(view, counts, t)) +
                          llc_miss_cycles(view, t) + starts_of_copies(view, counts, t)});

@@ -54,6 +54,11 @@ double share(const AffineExpr& index, std::int64_t extent, const IterationDomain
 
 }  // namespace
 
+double nonnegative_fraction(const AffineExpr& e, const IterationDomain& box) {
+  const auto range = bounds(e, ranges_of(box));
+  return range ? share(e, std::max<std::int64_t>(range->high, 0) + 1, box) : 1;
+}
+
 double in_bounds_fraction(const Nest& nest, const Kernel& kernel, const Computation& statement) {
   double all = 1;
   for (const Access& read : statement.reads) {

@@ -12,4 +12,7 @@ namespace isamap {
 /// with divisions, or with too many points to enumerate, counts as in bounds.
 double in_bounds_fraction(const Nest& nest, const Kernel& kernel, const Computation& statement);
 
+/// Points of a box at which an expression is not negative over all points, with the same exceptions.
+double nonnegative_fraction(const AffineExpr& e, const IterationDomain& box);
+
 }  // namespace isamap

@@ -91,6 +91,9 @@ struct PackedCopyFacts {
   double cycles = 0;               ///< per element
   std::vector<Loop> loops;         ///< innermost first, up to the first one with an irregular stride
   bool regular = true;             ///< there is no such loop
+  /// Of the whole tile, by the scalar unit of a command stream: into it, and out of it. Nothing: another machine, or
+  /// moves copy.
+  std::optional<double> filled = {}, drained = {};
 };
 
 /// What a `stage` line determines below a given `do` line.

@@ -379,6 +379,65 @@ TEST(StreamMoves, OfEveryTenthRowCountTheseRows) {
                   16 * 8, 8 * 8);
 }
 
+/// Rows of windows and channels in one, r.c by 16 of 16 channels: each row of 16 is contiguous, though r.c as a whole
+/// is not: 90 loads, not one for each channel.
+TEST(StreamMoves, OfWholeBlocksOfFusedDimsMoveRows) {
+  const HardwareModel model = load_model("npu16");
+  const auto kernel =
+      kernel_from_formula("O[p,q,k] += I[2*p+r,2*q+s,c] * F[r,s,c,k]", "p=6,q=6,r=3,s=3,c=16,k=16", "I=s8,F=s8,O=s32");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  const auto schedule = parse_schedule("schedule: rows\nkernel: " + kernel->name + "\ntarget: npu16\nnest:" + R"(
+  - stage F in dram as [k/16, r.c/16, s, r.c%16, k%16]
+  - stage O in dram as [p/16, q, k/16, p%16, k%16]
+  - for q by 2
+  - stage O in acc x2 as [p/16, q, k/16, p%16, k%16] first flag
+  - for r.c by 16
+  - for s by 2
+  - stage I in spad x2 as [p/16, 2*q + s, r.c/16, p%16, r.c%16]
+  - stage F in spad x2 as [k/16, r.c/16, s, r.c%16, k%16]
+  - for q by 1
+  - for s by 1
+  - do s0 with mma(i=p, j=k, k=r.c)
+)",
+                                       "rows.yaml", *kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, *kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  simulated(model, *kernel, *schedule, *program, 1.25);
+}
+
+/// Copies by the scalar unit of a fused window. I: 9 * 16 * 16 elements of stride 36, whose indices are divided once a
+/// row of 16 channels, 2.5 + 12/16 cycles each; F, 9 * 16 * 16, and O, 16 * 16, have a stride: 2.5.
+TEST(StreamCopies, OfFusedWindowsDivideOnceARow) {
+  const HardwareModel model = load_model("vta16");
+  const auto kernel =
+      kernel_from_formula("O[k,p,q] += I[c,p+r,q+s] * F[k,c,r,s]", "k=16,c=16,p=4,q=4,r=3,s=3", "I=s8,F=s8,O=s32");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  const auto schedule = parse_schedule("schedule: window\nkernel: " + kernel->name + "\ntarget: vta16\nnest:" + R"(
+  - stage I in dram as [c/16, r.s, p.q, c%16]
+  - stage F in dram as [k/16, c/16, r.s, k%16, c%16]
+  - stage O in dram as [k/16, p.q, k%16]
+  - stage O in acc as [k/16, p.q, k%16]
+  - stage I in inp as [c/16, r.s, p.q, c%16]
+  - stage F in wgt as [k/16, c/16, r.s, k%16, c%16]
+  - do s0 with gemm(e=p.q, j=k, f=r.s, k=c)
+)",
+                                       "window.yaml", *kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, *kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  const double copies = 2304 * 3.25 + 2304 * 2.5 + 256 * 2.5;
+  auto data = random_data(*kernel, Fill::integers, 7);
+  const auto outcome = make_runner(model)->run(*program, data, RunLimits{}, 0);
+  ASSERT_TRUE(outcome) << render(outcome.diagnostics());
+  EXPECT_EQ(outcome->scalar_cycles, copies);
+  for (const auto& [by, make] : models) {
+    const auto cost = make()->estimate({&*kernel, make_id<StatementId>(0), &model, schedule->nests.front()});
+    ASSERT_TRUE(cost) << by << render(cost.diagnostics());
+    EXPECT_EQ(cost->scalar_cycles, copies) << by;
+  }
+}
+
 /// Requantises over a slow link; nothing else has an energy.
 constexpr const char* requantizer = R"yaml(hardware: requantizer
 clock: 1GHz

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/element_cycles.h"
+#include "hwdesc/model/scalar_timing.h"
 #include "scheduler/cost/term.h"
 #include "scheduler/nest/instruction_timing.h"
 
@@ -17,30 +17,23 @@ namespace isamap {
 
 namespace {
 
-/// Is the dim part of what is divided? Divisions of outer dims are hoisted out of the innermost loop.
-bool is_divided(const AffineExpr& e, const std::string& dim) {
-  return std::any_of(e.terms().begin(), e.terms().end(), [&](const AffineTerm& term) {
-    const FloorDiv* divided = division(term);
-    return divided != nullptr && divided->numerator->names().contains(dim);
-  });
-}
-
 /// Cycles of one point of scalar code, priced as simulators price elements (ir/element_cycles.h).
-double scalar_point(const ResolvedNest& view, const TimingParameters& timing) {
+double scalar_point(const TermContext& at) {
+  const ResolvedNest& view = at.view;
   const Computation& statement = view.statement;
   const bool copies = statement.reduction == Reduction::assign && statement.reads.size() < 2 &&
                       (statement.reads.empty() || std::holds_alternative<Read>(statement.body.op));
-  if (!copies) return access_count(statement) * timing.access;
+  if (!copies) return access_count(statement) * at.timing.access;
   const std::string inner =
       view.loops.empty() ? "" : statement.domain.dims[static_cast<std::size_t>(view.loops.back().dim)].name;
-  double cycles = timing.copy_contiguous;
+  std::vector<AffineExpr> offsets;
   for (int a = 0; a < access_count(statement); ++a) {
     const Access& access = access_of(statement, a);
-    const AffineExpr offset = position(access.index, view.kernel->tensors[access.tensor.index()]);
-    if (inner.empty() ? !offset.is_linear() : is_divided(offset, inner)) return timing.copy_divided;
-    if (!inner.empty() && std::abs(offset.coefficient(inner)) != 1) cycles = timing.copy_strided;
+    offsets.push_back(position(access.index, view.kernel->tensors[access.tensor.index()]));
   }
-  return cycles;
+  const double steps =
+      view.loops.empty() ? 1 : static_cast<double>(at.counts.trip(static_cast<int>(view.loops.size()) - 1));
+  return copied_element_cycles(offsets, {inner, steps}, element_cycles_of(at.timing));
 }
 
 /// Do calls update sums in registers, one after another?
@@ -54,7 +47,7 @@ void compute_times(const TermContext& at, std::vector<TermTime>& times) {
   const ResolvedNest& view = at.view;
   const double steps = at.counts.steps(static_cast<int>(view.loops.size())) * view.in_bounds;
   if (!view.instruction) {
-    times.push_back({"scalar code", "", steps * scalar_point(view, at.timing)});
+    times.push_back({"scalar code", "", steps * scalar_point(at)});
     return;
   }
   const Instruction& instruction = *view.instruction;

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Copies by the scalar unit of a command stream, element by element: the loops that lowering makes of them, each
+// element in the cycles that the simulator counts (ir/element_cycles.h).
+
+#include <optional>
+
+#include "scheduler/nest/resolved_nest.h"
+
+namespace isamap {
+
+/// Cycles of one copy of a full tile between a tensor and a stage of home memory, its padding included. Nothing: no
+/// scalar unit makes it.
+struct ScalarCopy {
+  double filled = 0;   ///< into the stage
+  double drained = 0;  ///< out of it; 0 of inputs
+};
+std::optional<ScalarCopy> scalar_copy(const ResolvedNest& view, const StagedTile& stage);
+
+}  // namespace isamap
