@@ -258,6 +258,13 @@ class PortFills {
   double free_ = -1e300, drains_begin_ = -1e300, ahead_ = -1e300;
 };
 
+/// When calls that read a tile can resume, of whose fills the first and the last start then: its last part is read
+/// later in their first pass over it.
+double resumption(const StreamTile& tile, double first, double last) {
+  const double begun = std::min(1.0, tile.in.uses) * (first + tile.in.latency);
+  return tile.in.uses > 1 ? std::max(begun, last + tile.in.latency - tile.released * tile.round) : begun;
+}
+
 /// Mean of the tails, from the mean of all and the `full` share of full tiles with mean `whole`.
 double of_short(double all, double whole, double full) { return std::max(0.0, (all - full * whole) / (1 - full)); }
 
@@ -516,7 +523,7 @@ class Stream {
         const auto [first, last] = ports[p].add(tile.in, start, least, early);
         if (tile.in.uses >= 1 && tile.out.port < 0) whole = std::max(whole, last + tile.in.latency);
         there[static_cast<std::size_t>(tile.stage)] = first + tile.in.latency;
-        ready = std::max(ready, std::min(1.0, tile.in.uses) * (first + tile.in.latency));
+        ready = std::max(ready, resumption(tile, first, last));
         commands += tile.in.uses;
         if (last + tile.in.cycles > latest) latest = last + tile.in.cycles, each = tile.in.cycles;
       }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "ir/legal.h"
@@ -44,16 +45,29 @@ Tiles tiles_of(const ResolvedNest& view, const std::vector<std::int64_t>& sizes)
   return tiles;
 }
 
-/// Dims with irregular strides in the tensor: those inside divisions of the offset.
-std::set<std::string> irregular_dims(const ResolvedNest& view, const Access& access) {
-  std::set<std::string> names;
+/// Divisors of the divisions in the offset of an access, by dim inside; 1: of more than the dim alone.
+std::multimap<std::string, std::int64_t> divisors_of(const ResolvedNest& view, const Access& access) {
+  std::multimap<std::string, std::int64_t> divisors;
   const auto linear = [](const AffineExpr& e) { return e.is_linear(); };
-  if (std::all_of(access.index.begin(), access.index.end(), linear)) return names;
+  if (std::all_of(access.index.begin(), access.index.end(), linear)) return divisors;
   const Tensor& tensor = view.kernel->tensors[access.tensor.index()];
   const AffineExpr offset = simplify(row_major(access.index, tensor.shape), ranges_of(view.statement.domain));
   for (const AffineTerm& term : offset.terms())
-    if (const FloorDiv* part = division(term)) names.merge(part->numerator->names());
-  return names;
+    if (const FloorDiv* part = division(term))
+      for (const std::string& name : part->numerator->names())
+        divisors.emplace(name, part->numerator->as_dim() ? part->divisor : 1);
+  return divisors;
+}
+
+/// Strides of the coordinate change where a division of one of its dims advances: at most from block to block, or
+/// anywhere.
+void find_irregular_strides(TileCoordinate& w, const std::multimap<std::string, std::int64_t>& divisors) {
+  for (const std::string& name : w.form.names())
+    for (auto [at, end] = divisors.equal_range(name); at != end; ++at) {
+      const bool whole_blocks = w.block > 1 && w.form.as_dim() && at->second % w.block == 0;
+      w.within_block = w.within_block || whole_blocks;
+      w.regular = w.regular && whole_blocks;
+    }
 }
 
 /// Is the form contiguous at the source or destination outside?
@@ -72,7 +86,8 @@ bool contiguous_outside(const ResolvedNest& view, int stage, const AffineExpr& f
   const AffineExpr& last = access.index.back();
   const std::set<std::string> inside = last.names();
   return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-    return last.is_linear() ? last.coefficient(name) == 1 : inside.contains(name);
+    const std::int64_t step = last.coefficient(name);  // 0: only in divisions, or not at all
+    return step == 1 || (step == 0 && inside.contains(name));
   });
 }
 
@@ -238,9 +253,8 @@ std::vector<TileCoordinate> coordinates_of(const ResolvedNest& view, int stage,
     }
   }
   if (s.parent < 0) {
-    const std::set<std::string> irregular = irregular_dims(view, access);
-    for (TileCoordinate& w : all)
-      for (const std::string& name : w.form.names()) w.regular = w.regular && !irregular.contains(name);
+    const auto divisors = divisors_of(view, access);
+    for (TileCoordinate& w : all) find_irregular_strides(w, divisors);
   }
   std::erase_if(all, [](const TileCoordinate& w) { return w.extent <= 1; });
   return all;
@@ -325,7 +339,7 @@ class LegalUses {
     if (w == at_.end()) return choose(d + 1);
     const bool in_memory = !view_.model->memory(view_.memory_of(stage_)).is_register();
     const std::int64_t block = w->regular ? w->block : 1;
-    const std::int64_t padded = w->regular ? round_up(w->extent, block) : 1;
+    const std::int64_t padded = !w->regular ? 1 : w->within_block ? block : round_up(w->extent, block);
     const std::int64_t least = extents_[d];
     for (const std::int64_t points : points_of_move({padded, block, in_memory}, move_.ranges[d], true)) {
       if (!in_place(*w, points)) continue;

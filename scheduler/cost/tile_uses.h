@@ -19,6 +19,7 @@ struct TileCoordinate {
   bool regular = true;          ///< constant stride in the memory outside; of fused dims often not
   int dim = -1;                 ///< dim of the move that covers it; -1: none
   std::int64_t points = 1;      ///< covered by one use
+  bool within_block = false;    ///< that stride holds within each block only: of r.c in blocks of c
 };
 
 /// Coordinates of the tile of a stage with more than one point, the contiguous one last, for these extents of the dims
