@@ -221,8 +221,12 @@ class StageCheck {
   void defaults() {
     if (model_.memory(facts_.memory).is_register()) return;
     const Pairing pairing = pair(nest_.statement, nest_.instruction, nest_.mapping);
-    for (const int access : facts_.accesses)
+    for (const int access : facts_.accesses) {
       facts_.defaults.push_back(default_layout(pairing, access, facts_.memory, model_));
+      std::vector<SplitDigit>& digits = facts_.default_digits.emplace_back();
+      for (const LayoutDigit& digit : facts_.defaults.back())
+        if (auto split = split_digit(digit.index)) digits.push_back(std::move(*split));
+    }
   }
 
   void initial_value() {
@@ -367,6 +371,12 @@ const std::vector<LayoutDigit>* StageFacts::layout_of(int access) const {
   if (!stage.layout.empty()) return &stage.layout;
   const auto at = static_cast<std::size_t>(std::find(accesses.begin(), accesses.end(), access) - accesses.begin());
   return at < defaults.size() ? &defaults[at] : nullptr;
+}
+
+std::span<const SplitDigit> StageFacts::digits_of(int access) const {
+  if (!stage.layout.empty()) return digits;
+  const auto at = static_cast<std::size_t>(std::find(accesses.begin(), accesses.end(), access) - accesses.begin());
+  return at < default_digits.size() ? std::span<const SplitDigit>(default_digits[at]) : std::span<const SplitDigit>();
 }
 
 std::optional<Diagnostic> missing_buffers(const Stage& stage, const Memory& memory) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -111,6 +112,9 @@ struct StageFacts {
   std::vector<std::vector<LayoutDigit>> defaults;
   /// Of the buffer of an access, stated or not; nullptr: in registers.
   const std::vector<LayoutDigit>* layout_of(int access) const;
+  std::vector<std::vector<SplitDigit>> default_digits = {};  ///< of `defaults`
+  /// Of that layout; empty: in registers, or unsupported ones.
+  std::span<const SplitDigit> digits_of(int access) const;
   /// Extents of dims for which the layout is known to hold every element. Filled on use.
   mutable std::set<std::vector<std::int64_t>> laid_out;
   mutable std::vector<std::unique_ptr<const PackedCopyFacts>> packed;  ///< by scheduler/cost/packing_time.h

@@ -312,7 +312,8 @@ TEST(StreamMemories, QueuesTakeASharedPortInTheOrderInWhichTheyAsk) {
             predicted_by(make_cost_model_simulator, kernel, model, *schedule));
 }
 
-/// Two buffers of 4 rows of two blocks of 8 sums of 4 bytes: 2 x 4 x 16 x 4 = 512 bytes, though a call may take 8 rows.
+/// Two buffers of 4 rows of two blocks of 8 sums of 4 bytes: 2 x 4 x 16 x 4 = 512 bytes, though a call may take 8 rows;
+/// without `as` too.
 TEST(StreamMemories, BuffersHaveNoRoomForRowsThatNoCallTakes) {
   const auto with = [](const std::string& capacity) {
     std::string text = two_queues;
@@ -321,9 +322,10 @@ TEST(StreamMemories, BuffersHaveNoRoomForRowsThatNoCallTakes) {
   };
   const HardwareModel model = with("512B");
   const Kernel kernel = gemm_s8(10, 16, 16);
-  const auto schedule = parse_schedule("schedule: rows\nkernel: " + kernel.name + "\ntarget: queues\nnest:" + R"(
-  - for i by 4
-  - stage C in acc x2 as [j/8, i, j%8] first flag
+  for (const std::string layout : {" as [j/8, i, j%8]", ""}) {
+    const auto schedule =
+        parse_schedule("schedule: rows\nkernel: " + kernel.name +
+                           "\ntarget: queues\nnest:\n  - for i by 4\n  - stage C in acc x2" + layout + R"( first flag
   - stage A in buf as [i/8, k/8, i%8, k%8]
   - stage B in buf as [j/8, k/8, k%8, j%8]
   - for j by 8
@@ -553,6 +555,83 @@ TEST(StreamMoves, OfDoubleBuffersPassStoresThatWait) {
   const auto program = lower(*schedule, *kernel, model);
   ASSERT_TRUE(program) << render(program.diagnostics());
   EXPECT_EQ(simulated(model, *kernel, *schedule, *program, 1.01), 60 + 20 * 256 + 60);
+}
+
+/// Weights in two registers, each loaded by a move of its own; a call takes 100 cycles.
+std::string stationary(const std::string& load) {
+  return R"yaml(hardware: stationary
+clock: 1GHz
+program: {language: asm, comment: ";", end: stop}
+units: [{name: host, scalar: true}, {name: tile, ports: {dma: 1, write: 1, multiply: 1}}]
+memories:
+  - {name: dram, per: host, kind: dram, capacity: 1MiB}
+  - {name: buf, per: tile, kind: scratchpad, capacity: 16KiB}
+  - {name: acc, per: tile, kind: accumulator, capacity: 1KiB}
+  - {name: w, per: tile, kind: register, count: 2, size: 256B}
+links:
+  - {name: in, from: dram, to: buf, bandwidth: 64B/cycle}
+  - {name: weights, from: dram, to: w, bandwidth: 64B/cycle}
+  - {name: inacc, from: dram, to: acc, bandwidth: 64B/cycle}
+  - {name: out, from: acc, to: dram, bandwidth: 64B/cycle}
+instructions:
+  - {name: ld, link: in, compute: "D[i,k] = S[i,k]", dims: {i: {max: 16, inactive: keep}, k: {max: 16}}, inactive: zero,
+     operands: {D: {dtype: s8, layout: {i: 16, k: 1}}, S: {dtype: s8, layout: {i: any, k: 1}}},
+     emit: "ld {D}, {S}, {S.pitch[i]}, {extent[i]}, {extent[k]}",
+     timing: {latency: 20cycles, port: dma, interval: "extent[i] cycles"}}
+  - {name: ldw, link: weights, compute: "D[k,j] = S[k,j]", dims: {k: {max: 16}, j: {max: 16}}, inactive: zero,
+     operands: {D: {dtype: s8, layout: {k: 16, j: 1}}, S: {dtype: s8, layout: {k: any, j: 1}}},
+     emit: "ldw {D}, {S}, {S.pitch[k]}, {extent[k]}, {extent[j]}",
+     timing: {latency: 20cycles, port: write, interval: )yaml" +
+         load + R"yaml(}}
+  - {name: mul, unit: tile, compute: "C[i,j] += s32(A[i,k]) * s32(W[k,j])", start: {C: [zero, keep]},
+     dims: {i: {max: 16}, k: 16, j: 16}, inactive: keep,
+     operands: {A: {memory: buf, dtype: s8, layout: {i: 16, k: 1}}, W: {memory: w, dtype: s8, layout: {k: 16, j: 1}},
+                C: {memory: acc, dtype: s32, layout: {i: 16, j: 1}, align: 4B}},
+     emit: "mul {C}, {A}, {W}, {extent[i]}, {start[C]}",
+     timing: {latency: 20cycles, port: multiply, interval: 100cycles}}
+  - name: ${d}
+    variants: [{d: out, link: out, inactive: keep, far: D, local: S}, {d: inacc, link: inacc, inactive: zero, far: S, local: D}]
+    compute: "D[i,j] = S[i,j]"
+    dims: {i: {max: 16, inactive: keep}, j: {max: 16}}
+    operands: {"${local}": {dtype: s32, layout: {i: 16, j: 1}, align: 4B}, "${far}": {dtype: s32, layout: {i: any, j: 1}}}
+    emit: "${d} {D}, {S}, {${far}.pitch[i]}, {extent[i]}, {extent[j]}"
+    timing: {latency: 20cycles, port: dma, interval: "extent[i] cycles"}
+)yaml";
+}
+
+/// Columns that are every second one of the output: each of the 16 x 16 sums is a store of its own, of a cycle.
+TEST(StreamMoves, OfEverySecondColumnStoreEachSumByItself) {
+  const HardwareModel model = loaded_from(stationary("100cycles"));
+  const auto kernel = kernel_from_formula("O[k,2*u+a] += F[k,a,c] * I[c,u]", "k=8,u=16,a=2,c=16", "F=s8,I=s8,O=s32");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  const auto schedule =
+      parse_schedule("schedule: columns\nkernel: " + kernel->name + "\ntarget: stationary\nnest:" + R"(
+  - stage O in acc as [k.a, u/16, u%16] first flag
+  - stage F in buf as [k.a, c/16, c%16]
+  - stage I in w
+  - do s0 with mul(i=k.a, j=u, k=c)
+)",
+                     "columns.yaml", *kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, *kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  EXPECT_GE(simulated(model, *kernel, *schedule, *program, 1.1), 20 + 100 + 256);
+}
+
+/// Eight blocks of weights: in one register each load (100) waits for the call (100) before it; in two all but the
+/// first are loaded meanwhile.
+TEST(StreamRegisters, AreDoubleBufferedWhereLoadsTakeAsLongAsCalls) {
+  const double found = simulated(loaded_from(stationary("100cycles")), gemm_s8(16, 16, 128), 1.1);
+  EXPECT_GE(found, 100 + 8 * 100);
+  EXPECT_LT(found, 8 * 100 + 8 * 100);
+}
+
+/// 8 x 2 tiles of the output, of which one fits, and 2 x 2 blocks of weights: inside of the tiles of the output they
+/// are loaded 32 times (12800 cycles), outside 4 times, two at a time: 2 * (2 * 400 + 16 * 100) and latencies.
+TEST(StreamRegisters, HoldWeightsOutsideOfTheTilesOfTheOutput) {
+  const double found = simulated(loaded_from(stationary("400cycles")), gemm_s8(128, 32, 32), 1.1);
+  EXPECT_GE(found, 4 * 400 + 100);
+  EXPECT_LT(found, 5200);
 }
 
 INSTANTIATE_TEST_SUITE_P(Model, StreamWindow, testing::Values(std::string("npu16"), std::string("conv3x3")),
