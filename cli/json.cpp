@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/json.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "cli/common.h"
@@ -158,10 +159,29 @@ std::string json_of_emit(const Program& program, const HardwareModel& model, con
   return text_of(json);
 }
 
+namespace {
+
+std::int64_t instances_of(const std::vector<Node>& nodes) {
+  std::int64_t most = 1;
+  for (const Node& node : nodes) {
+    if (const auto* loop = std::get_if<Loop>(&node.is))
+      most = std::max(most, (loop->unit.empty() ? 1 : loop->trip) * instances_of(loop->body));
+    if (const auto* guard = std::get_if<Guard>(&node.is))
+      most = std::max({most, instances_of(guard->then), instances_of(guard->otherwise)});
+  }
+  return most;
+}
+
+}  // namespace
+
+std::int64_t distributed_instances(const Program& program) { return instances_of(program.body); }
+
 std::string json_of_run(const Checked& checked, const Cost& predicted, const std::vector<ScalarCode>& scalar,
                         const Program& program, const HardwareModel& model) {
   Json json = document();
   add_run(json, checked);
+  if (const std::int64_t instances = distributed_instances(program); checked.cycles > 0 && instances > 1)
+    json["instances_in_turn"] = instances;
   json["predicted_cycles"] = number(predicted.cycles - predicted.scalar_cycles);
   if (predicted.scalar_cycles > 0) json["predicted_scalar_cycles"] = number(predicted.scalar_cycles);
   json["scalar"] = scalar_json(scalar);

@@ -43,6 +43,10 @@ std::string json_of_extract(const Extraction& extraction, const HardwareModel& m
 std::string json_of_coverage(const Coverage& coverage);
 std::string json_of_difference(const Difference& difference);
 
+/// Instances of units that a program's loops are distributed over: a command stream executes them one after another. 1:
+/// none.
+std::int64_t distributed_instances(const Program& program);
+
 struct ScheduleAnswer {
   Objective objective = Objective::edp;
   Scheduled scheduled;

@@ -19,14 +19,6 @@
 namespace isamap::cli {
 namespace {
 
-/// Are loops distributed over instances of a unit? A command stream executes them sequentially.
-bool distributes_loops(const Schedule& schedule) {
-  for (const Nest& nest : schedule.nests)
-    for (const Line& line : nest.lines)
-      if (const auto* loop = std::get_if<For>(&line.is); loop != nullptr && !loop->unit.empty()) return true;
-  return false;
-}
-
 /// Bank conflicts of row accesses caused by tile layouts; not part of the estimate.
 std::string conflicts_of(const Program& program, const HardwareModel& model) {
   std::string text;
@@ -40,7 +32,7 @@ std::string conflicts_of(const Program& program, const HardwareModel& model) {
   return text;
 }
 
-std::string text_of(const Checked& checked, const Scheduled& scheduled) {
+std::string text_of(const Checked& checked, const Scheduled& scheduled, const Program& program) {
   if (!why_not_run(checked).empty()) return "not run\n";  // the reason is an error
   std::string text =
       fmt::format("executed {}, {}", executed_text(checked.executed, checked.simulator, checked.simulator_seconds),
@@ -53,10 +45,9 @@ std::string text_of(const Checked& checked, const Scheduled& scheduled) {
   const auto whole = [](double cycles) { return short_number(std::max(0.0, std::ceil(cycles - 1e-6))); };
   if (checked.cycles == 0 && checked.scalar_cycles == 0)
     return text + fmt::format("; {} cycles predicted\n", whole(cost.cycles));
+  const std::int64_t instances = distributed_instances(program);  // predicted side by side
   text += fmt::format("; {} cycles{}", checked.cycles,
-                      distributes_loops(scheduled.schedule)
-                          ? " of instances one after another"
-                          : "");  // simulated cycles are compared with the prediction for the simulator
+                      instances > 1 ? fmt::format(" of {} instances one after another", instances) : "");
   if (checked.scalar_cycles > 0) text += fmt::format(" and {} of scalar code", whole(checked.scalar_cycles));
   text += fmt::format("; {} cycles", whole(cost.cycles - cost.scalar_cycles));
   if (cost.scalar_cycles > 0) text += fmt::format(" and {} of scalar code", whole(cost.scalar_cycles));
@@ -117,7 +108,8 @@ Exit verb_run(const Options& options) {
   return deliver(options,
                  options.json
                      ? json_of_run(*checked, compilation.scheduled->cost, scalar, *compilation.program, inputs.model)
-                     : text_of(*checked, *compilation.scheduled) + conflicts_of(*compilation.program, inputs.model) +
+                     : text_of(*checked, *compilation.scheduled, *compilation.program) +
+                           conflicts_of(*compilation.program, inputs.model) +
                            text_of_counts(checked->requests, checked->banks) +
                            text_of_splits(inputs.kernel, compilation.scheduled->schedule) + scalar_code_text(scalar),
                  code);

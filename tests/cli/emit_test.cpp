@@ -158,6 +158,41 @@ TEST(Emit, RowsApartAreObeyed) {
   EXPECT_NE(read_file(folder / "s.h").find("strides [12,1]"), std::string::npos);
 }
 
+/// 2 x 4 x 16 instances: predicted side by side, executed by a simulator of one stream.
+TEST(Run, SaysHowManyInstancesRanInTurn) {
+  const Folder folder;
+  const std::string schedule = folder.write("mesh.yaml", R"(schedule: mesh
+nest:
+  - stage C in GLB
+  - stage A in GLB
+  - stage B in GLB
+  - for i by 8 on mac.x
+  - for j by 4 on mac.x
+  - for k by 1 on mac.y
+  - stage C in RF
+  - stage A in RF
+  - stage B in RF
+  - for i by 1
+  - for j by 1
+  - do s0 with mac()
+)");
+  std::vector<std::string> words{"run",
+                                 "--compute",
+                                 "C[i,j] += A[i,k] * B[k,j]",
+                                 "--dims",
+                                 "i=16,j=16,k=16",
+                                 "--dtypes",
+                                 "A=s16,B=s16,C=s16",
+                                 "--target",
+                                 "a1",
+                                 "--schedule",
+                                 schedule};
+  const Said text = isamap(words);
+  EXPECT_NE(text.out.find("cycles of 128 instances one after another;"), std::string::npos) << text.out << text.err;
+  words.emplace_back("--json");
+  EXPECT_EQ(parsed(isamap(words)).at("instances_in_turn"), 128);
+}
+
 TEST(EmitHeavy, RowsApartAreObeyedOnEveryTarget) {
   const Folder folder;
   for (const std::string sizes : {"M: 37, N: 29, K: 19", "M: 1, N: 1, K: 1", "M: 3, N: 0, K: 2", "M: 64, N: 48, K: 32"})
