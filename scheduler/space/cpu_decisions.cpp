@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "hwdesc/model/timing_choice.h"
+#include "ir/operand_use.h"
 #include "ir/text/access_name.h"
 #include "mapper/match/instruction_tree.h"
 #include "scheduler/space/streaming_stores.h"
@@ -109,11 +110,7 @@ void CpuDecisions::make_decisions() {
     on.labels.front() = "nothing";
     decisions.push_back(on);
   }
-  if (executes_a_stream(*model))  // without double buffering moves wait for calls
-    for (std::size_t level = 0; level < levels; ++level)
-      decisions.push_back({fmt::format("buffers level {}", level),
-                           options.single_buffered ? numbers({1}) : numbers({1, 2}), DecisionKind::size,
-                           std::to_string(level)});
+  if (executes_a_stream(*model)) make_stream_decisions();
   if (levels == 0 && can_stream_stores(kernel, statement, *model)) {
     streaming_at_ = decisions.size();
     decisions.push_back({"stores", {"through caches", "past caches"}, DecisionKind::choice, "stores"});
@@ -136,6 +133,33 @@ void CpuDecisions::make_decisions() {
     if (dim.kind != DimKind::reduction || dim.extent <= least_cut) continue;
     cuts.push_back(d);
     decisions.push_back({"part " + dim.name, numbers(cut_steps), DecisionKind::size, dim.name});
+  }
+}
+
+bool CpuDecisions::holds_inputs_in_registers() const {
+  return std::any_of(mappings.begin(), mappings.end(), [&](const Mapping& mapping) {
+    const Instruction& instruction = instruction_of(mapping, *model);
+    const auto registers = [&](int access) {
+      const MemoryId memory = operand_of(instruction, access).memory;
+      return memory.valid() && model->memory(memory).is_register();
+    };
+    for (int a = 1; a < access_count(instruction.statement()); ++a)
+      if (registers(a) && !registers(0)) return true;
+    return false;
+  });
+}
+
+void CpuDecisions::make_stream_decisions() {
+  // Without double buffering moves wait for calls.
+  for (std::size_t level = 0; level < levels; ++level)
+    decisions.push_back({fmt::format("buffers level {}", level),
+                         options.single_buffered ? numbers({1}) : numbers({1, 2}), DecisionKind::size,
+                         std::to_string(level)});
+  if (holds_inputs_in_registers()) {
+    held_at_ = decisions.size();
+    decisions.push_back({"inputs in registers", {}, DecisionKind::choice, "registers"});
+    for (const RegisterForm& form : register_forms)
+      if (form.buffers == 1 || !options.single_buffered) decisions.back().labels.emplace_back(form.label);
   }
 }
 
@@ -227,6 +251,11 @@ CpuTemplate CpuDecisions::form_of(const PreparedMapping& p, const Point& point) 
   form.tiles.resize(levels_of(form.routes, *model));
   for (std::size_t level = 0; level < levels && buffers_at(level) < decisions.size(); ++level)
     form.buffers.push_back(point.choice[buffers_at(level)] + 1);
+  if (held_at_) {
+    const std::string& label = decisions[*held_at_].labels[static_cast<std::size_t>(point.choice[*held_at_])];
+    for (const RegisterForm& held : register_forms)
+      if (label == held.label) form.register_buffers = held.buffers, form.registers_outermost = held.outermost;
+  }
   form.streaming_stores = streaming_at_ && point.choice[*streaming_at_] > 0;
   std::string outermost;
   for (std::size_t d = 0; d < dims; ++d) {

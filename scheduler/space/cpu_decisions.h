@@ -5,6 +5,7 @@
 // Decisions have the same names and order for every mapping, so that a point stays meaningful when its mapping changes;
 // what a mapping lacks (a second digit, a memory level) is read as its first value.
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -27,6 +28,15 @@ inline constexpr std::int64_t least_cut = 32;  ///< shorter reductions stay whol
 inline const std::vector<std::int64_t> block_steps = {1024, 512, 256, 128, 64};
 inline const std::vector<std::int64_t> level_steps = {1,  2,  3,  4,  6,  7,  8,   12,  14,     16,
                                                       24, 28, 32, 48, 64, 96, 128, 256, 1 << 20};
+
+/// Of the tiles of inputs in registers below an output in memory.
+struct RegisterForm {
+  const char* label;
+  int buffers;
+  bool outermost;
+};
+inline constexpr std::array<RegisterForm, 3> register_forms{
+    {{"innermost", 1, false}, {"innermost x2", 2, false}, {"outermost", 1, true}}};
 
 /// A mapping with everything that does not depend on the point.
 struct PreparedMapping {
@@ -60,6 +70,9 @@ class CpuDecisions {
   std::size_t order_at() const { return 1 + accesses + dims * (1 + levels); }
   std::size_t unit_at(std::size_t unit) const { return order_at() + 1 + unit; }
   std::size_t buffers_at(std::size_t level) const { return unit_at(units.size()) + level; }
+  /// The decision on tiles of inputs in registers: its values are those of `register_forms`. Nothing: there are none,
+  /// or the output is in registers too.
+  std::optional<std::size_t> held_at() const { return held_at_; }
   /// Nothing for parallel dims, and where memories between home and the registers hold tiles of the inputs.
   std::optional<std::size_t> cut_at(std::size_t dim) const;
 
@@ -78,6 +91,7 @@ class CpuDecisions {
   /// Addressed memories between home and the operands.
   std::size_t most_levels() const;
   void make_decisions();
+  void make_stream_decisions();
   /// Does every instruction occupy instances of this unit itself, as a warp its lanes?
   bool inside_calls(UnitId unit) const;
   /// Units with several addressable instances, or a mesh, outermost first. Of a queue as many instances as tiles.
@@ -88,6 +102,10 @@ class CpuDecisions {
   std::int64_t tile(const CpuTemplate& form, const PreparedMapping& p, const std::string& dim,
                     std::int64_t steps) const;
 
+  /// Does a mapping take an input in registers, and its output in a memory?
+  bool holds_inputs_in_registers() const;
+
+  std::optional<std::size_t> held_at_;
   std::optional<std::size_t> streaming_at_;  ///< decision on streaming stores; nothing: not possible
   std::optional<std::size_t> blocked_at_;    ///< decisions on the blocked dim and its block; nothing: no long dim
   mutable std::vector<std::unique_ptr<PreparedMapping>> prepared_;

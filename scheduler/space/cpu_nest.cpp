@@ -2,6 +2,7 @@
 #include "scheduler/space/cpu_nest.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/text/access_name.h"
 #include "scheduler/nest/resolved_nest.h"
@@ -89,6 +90,7 @@ class Builder {
 
   Nest build() {
     packed_copies(false);
+    if (form_.registers_outermost && !in_registers(form_, 0)) hold_inputs();
     const std::size_t levels = levels_of(form_.routes, *form_.model);
     for (std::size_t level = 0; level < levels; ++level) {
       distribute(form_.tiles[level], level);
@@ -139,7 +141,7 @@ class Builder {
   void loops(DimKind kind, const std::map<std::string, std::int64_t>& tiles, bool unroll) {
     for (const std::string& dim : dims_of(form_, kind)) {
       const auto it = tiles.find(dim);
-      loop(dim, it == tiles.end() ? step_of(form_, dim) : it->second, unroll);
+      loop(dim, it == tiles.end() ? step_of(form_, dim) : it->second, unroll || held_.contains(dim));
     }
   }
 
@@ -187,9 +189,43 @@ class Builder {
     }
   }
 
-  void register_stage(int access) {
+  void register_stage(int access, int buffers = 1) {
     for (const Hop& hop : form_.routes[static_cast<std::size_t>(access)].hops)
-      if (form_.model->memory(hop.memory).is_register()) stage(access, hop);
+      if (form_.model->memory(hop.memory).is_register()) stage(access, hop, buffers);
+  }
+
+  std::vector<int> inputs_in_registers() const {
+    std::vector<int> inputs;
+    for (int a = 1; a < access_count(*form_.statement); ++a)
+      if (in_registers(form_, a)) inputs.push_back(a);
+    return inputs;
+  }
+
+  /// Inputs in registers, each loaded once: a step of its parallel dims, and of its reductions as many as registers
+  /// hold, from which unrolled loops below choose.
+  void hold_inputs() {
+    for (const int access : inputs_in_registers()) {
+      std::int64_t room = slots_of(access) / form_.register_buffers;
+      for (const DimKind kind : {DimKind::parallel, DimKind::reduction})
+        for (const std::string& dim : dims_of(form_, kind)) {
+          if (!uses(access_of(*form_.statement, access), dim)) continue;
+          const std::int64_t step = step_of(form_, dim);
+          const std::int64_t steps =
+              kind == DimKind::parallel ? 1 : std::max<std::int64_t>(std::min(room, ceil_div(tile_[dim], step)), 1);
+          loop(dim, steps * step, false);
+          if (steps > 1) held_.insert(dim);
+          room /= steps;
+        }
+    }
+    for (const int access : inputs_in_registers()) register_stage(access, form_.register_buffers);
+  }
+
+  /// Tiles of one step that the registers of an input hold.
+  std::int64_t slots_of(int access) const {
+    const Memory& memory = form_.model->memory(form_.routes[static_cast<std::size_t>(access)].hops.back().memory);
+    const DType type = form_.kernel->tensors[access_of(*form_.statement, access).tensor.index()].dtype;
+    const int operand = form_.pairing.operand_access[static_cast<std::size_t>(access)];
+    return memory.count / std::max(1, registers_of(*form_.pairing.instruction, operand, type, memory));
   }
 
   std::int64_t slots_below(int access) const {
@@ -233,15 +269,17 @@ class Builder {
   }
 
   // The output is in an addressed memory: register inputs are loaded for one step of their dims; the other dims run
-  // inside.
+  // inside. The loop that renews two buffers is unrolled, so that each step names its own.
   void accumulate_in_memory() {
-    std::vector<int> inputs;
-    for (int a = 1; a < access_count(*form_.statement); ++a)
-      if (in_registers(form_, a)) inputs.push_back(a);
-    for (int a : inputs)
+    const std::vector<int> inputs = inputs_in_registers();
+    const std::size_t before = nest_.lines.size();
+    for (const int a : inputs)
       for (const Dim& dim : form_.statement->domain.dims)
-        if (uses(access_of(*form_.statement, a), dim.name)) loop(dim.name, step_of(form_, dim.name), false);
-    for (int a : inputs) register_stage(a);
+        if (uses(access_of(*form_.statement, a), dim.name))
+          loop(dim.name, step_of(form_, dim.name), held_.contains(dim.name));
+    const bool renewed_here = nest_.lines.size() > before;
+    if (renewed_here && form_.register_buffers > 1) std::get<For>(nest_.lines.back().is).unroll = true;
+    for (const int a : inputs) register_stage(a, renewed_here ? form_.register_buffers : 1);
     loops(DimKind::parallel, {}, false);
     loops(DimKind::reduction, {}, false);
   }
@@ -249,6 +287,7 @@ class Builder {
   const CpuTemplate& form_;
   Nest nest_;
   std::map<std::string, std::int64_t> tile_;
+  std::set<std::string> held_;  ///< dims of which registers hold several steps
   std::size_t units_placed_ = 0;
 };
 

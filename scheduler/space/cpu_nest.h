@@ -34,7 +34,11 @@ struct CpuTemplate {
     std::int64_t count = 1;
     UnitId id;
   };
-  std::vector<OnUnit> units;        ///< dims distributed over instances, outermost unit first
+  std::vector<OnUnit> units;  ///< dims distributed over instances, outermost unit first
+  /// Of inputs in registers where the output is in a memory: buffers of their tiles, and whether these are outside of
+  /// the tiles of the memories, as many steps of the reductions at a time as the registers hold.
+  int register_buffers = 1;
+  bool registers_outermost = false;
   bool streaming_stores = false;    ///< store output registers by `streaming_store_for`, where it applies
   std::vector<bool> ahead_of_time;  ///< per access: packed once, ahead of time
 };

@@ -172,6 +172,11 @@ std::vector<Point> CpuPoints::variants(const Point& start) const {
   const CpuDecisions& s = choices_;
   const PreparedMapping& p = s.prepare(static_cast<std::size_t>(start.choice[0]));
   if (!s.units.empty()) points.push_back(distributed(start));
+  if (const auto held = s.held_at())
+    for (int form = 1; form < static_cast<int>(s.decisions[*held].labels.size()); ++form) {
+      points.push_back(start);
+      points.back().choice[*held] = form;
+    }
   for (std::size_t d = 0; d < s.dims; ++d) {
     const std::string& dim = p.fused_dims[d];
     const auto outermost = s.outermost(d);

@@ -332,17 +332,18 @@ TEST(StreamMemories, BuffersHaveNoRoomForRowsThatNoCallTakes) {
   - for k by 8
   - do s0 with mm(i=i, j=j, k=k)
 )",
-                                       "rows.yaml", kernel, model);
-  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
-  const auto program = lower(*schedule, kernel, model);
-  ASSERT_TRUE(program) << render(program.diagnostics());
-  EXPECT_GT(simulated(model, kernel, *schedule, *program, 1.25), 0);
-  const HardwareModel smaller = with("480B");
-  const auto cost =
-      make_cost_model_closed_form()->estimate({&kernel, make_id<StatementId>(0), &smaller, schedule->nests.front()});
-  ASSERT_FALSE(cost);
-  EXPECT_NE(render(cost.diagnostics()).find("memory acc: 512 bytes needed, 480 available"), std::string::npos)
-      << render(cost.diagnostics());
+                       "rows.yaml", kernel, model);
+    ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+    const auto program = lower(*schedule, kernel, model);
+    ASSERT_TRUE(program) << render(program.diagnostics());
+    EXPECT_GT(simulated(model, kernel, *schedule, *program, 1.25), 0);
+    const HardwareModel smaller = with("480B");
+    const auto cost =
+        make_cost_model_closed_form()->estimate({&kernel, make_id<StatementId>(0), &smaller, schedule->nests.front()});
+    ASSERT_FALSE(cost);
+    EXPECT_NE(render(cost.diagnostics()).find("memory acc: 512 bytes needed, 480 available"), std::string::npos)
+        << render(cost.diagnostics());
+  }
 }
 
 /// `in` of a nest on the machine of two queues: bytes of the link, and words of A that `buf` takes and gives, as all
