@@ -185,6 +185,18 @@ TEST_F(ModelTest, PowersOfKnownExponentsAreProducts) {
   }
 }
 
+/// As channels of one sum where the sizes are known, and each in its places of the output in programs for all sizes.
+TEST_F(ModelTest, PhasesOfATransposedWindowAreOneSumOrEachItsOwn) {
+  const std::vector<TensorData> inputs{data_like({1, 2, 4}), data_like({2, 5, 6}, 1)};
+  const std::string graph =
+      one("ConvTranspose", {{"x", {1, 2, 4}}, {"w", {2, 5, 6}}}, ints("strides", {3}) + ints("pads", {1, 1}));
+  const auto together = import(graph), apart = import(graph, {.of_all_sizes = true});
+  ASSERT_TRUE(together && apart);
+  EXPECT_EQ(together->kernel.statements.size(), 2U);
+  EXPECT_EQ(apart->kernel.statements.size(), 3U);
+  EXPECT_EQ(outputs_of(*together, inputs), outputs_of(*apart, inputs));
+}
+
 TEST_F(ModelTest, ConvolutionKeepsItsBias) {
   const TensorData x = data_like({1, 4, 5, 6}), w = data_like({6, 2, 3, 2}, 1), b = data_like({6}, 2);
   // 2 groups, stride 2 x 1, dilation 1 x 2, pads 1,0 before and 0,1 after.
