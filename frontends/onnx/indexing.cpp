@@ -348,7 +348,7 @@ void make_scatter_elements(Maker& m) {
     if (d != axis && u[d] > x[d]) throw contradiction("positions of " + sizes_text(u) + " do not fit " + sizes_text(x));
   const Names i = iterators(x.size());
   const Extents extents = extents_of(i, x);
-  if (product_of(u) == 0) {  // nothing is updated
+  if (product_of(u) == 0 && !m.of_all_sizes()) {  // nothing is updated
     m.result("Y", 0, m.dtype(0), x);
     return m.say(access("Y", i) + " = " + access("X0", i), extents);
   }

@@ -584,7 +584,7 @@ void make_scatter_nd(Maker& m) {
   update.insert(update.end(), up.rest.begin(), up.rest.end());
   if (how != "none") {
     const Combination& way = combination_of(how);
-    if (lists_are_shorter(x, up)) return say_sums_of_lists(m, up, way, hit, elements);
+    if (!m.of_all_sizes() && lists_are_shorter(x, up)) return say_sums_of_lists(m, up, way, hit, elements);
     return say_sums(m, way, hit, all, update, up.count);
   }
   m.temporary("L", DType::s32, named);  // the last update of each element, or -1

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <set>
 
 #include "frontends/layers.h"
 #include "ir/text/parse.h"
@@ -838,6 +839,18 @@ TEST_F(ModelTest, UpdatesOfLongRowsAreComparedOnce) {
                             node("ScatterND", {"x", "i", "u"}, "y", word("reduction", "add")) + output("y"));
   ASSERT_TRUE(model) << render(model.diagnostics());
   EXPECT_LT(point_count(model->kernel), 1000 * 500 + 500 * 500 + 10 * 500 * 65 + 3 * 1000 * 64);
+  // In a program for all sizes the statements do not depend on sizes.
+  ModelOptions options;
+  options.of_all_sizes = true;
+  std::set<std::size_t> counts;
+  for (const std::int64_t rows : {3, 500}) {
+    const auto other = import(input("x", {1000, 64}) + input("i", {rows, 1}, 7) + input("u", {rows, 64}) +
+                                  node("ScatterND", {"x", "i", "u"}, "y", word("reduction", "add")) + output("y"),
+                              options);
+    ASSERT_TRUE(other) << render(other.diagnostics());
+    counts.insert(other->kernel.statements.size());
+  }
+  EXPECT_EQ(counts.size(), 1U);
 }
 
 TEST_F(ModelTest, LoopsWithoutSteps) {
