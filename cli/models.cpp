@@ -318,7 +318,12 @@ std::optional<Model> load_model(const Options& options, Exit& code) {
     auto kernel = load_kernel_of(options, code);
     if (!kernel) return std::nullopt;
     code = Exit::ok;
-    return model_of(std::move(*kernel), options.seed);
+    const auto updated =
+        std::find_if(kernel->tensors.begin(), kernel->tensors.end(), [](const Tensor& tensor) { return tensor.inout; });
+    if (updated == kernel->tensors.end()) return model_of(std::move(*kernel), options.seed);
+    code = fail(Exit::no_answer, "'" + updated->name + "' is inout, and models have inputs and outputs that differ",
+                "leave out --plan, or read the old values from a tensor of their own");
+    return std::nullopt;
   }
   auto model = import_model(options.kernel_file, with);
   if (model) return std::move(*model);

@@ -38,12 +38,14 @@ std::vector<Use> uses_of(const Computation& statement) {
   return uses;
 }
 
-/// Reads of the wider type in place of the casts.
-void drop_casts(ScalarExpr& e) {
-  if (is_widening(e))
-    e = read(std::get<Read>(e.args[0].op).access, e.type);
-  else
-    for (ScalarExpr& arg : e.args) drop_casts(arg);
+/// Of these tensors: reads of the wider type in place of the casts.
+void drop_casts(ScalarExpr& e, const std::vector<Access>& reads, const std::map<TensorId, DType>& tensors) {
+  const auto* leaf = is_widening(e) ? std::get_if<Read>(&e.args[0].op) : nullptr;
+  if (leaf == nullptr) {
+    for (ScalarExpr& arg : e.args) drop_casts(arg, reads, tensors);
+  } else if (tensors.contains(reads[static_cast<std::size_t>(leaf->access)].tensor)) {
+    e = read(leaf->access, e.type);
+  }
 }
 
 class Widening {
@@ -136,7 +138,7 @@ class Widening {
     wide.name = "wide";
     wide.tensors = kernel().tensors;
     wide.statements = {kernel().statements[s]};
-    drop_casts(wide.statements[0].body);
+    drop_casts(wide.statements[0].body, wide.statements[0].reads, wanted);
     for (const auto& [id, type] : wanted) wide.tensors[id.index()].dtype = type;
     const auto with = prices_.cycles_of_point(wide, 0), without = prices_.cycles_of_point(kernel(), s);
     if (!with) return false;
@@ -200,9 +202,9 @@ class Widening {
     std::map<TensorId, TensorId> wider;
     for (const auto& [id, type] : wanted) wider[id] = wide_of(id, type, s);
     Computation& statement = kernel().statements[s];
+    drop_casts(statement.body, statement.reads, wanted);
     for (Access& read : statement.reads)
       if (const auto to = wider.find(read.tensor); to != wider.end()) read.tensor = to->second;
-    drop_casts(statement.body);
     return s - first;
   }
 

@@ -47,7 +47,7 @@ std::string refused_lanes(const Kernel& kernel, const VectorizedReduction& parts
   if (sizes_of(parts, dim.extent).tail > 0)  // lanes and tail are put together by `=`, which begins no other elements
     for (std::size_t later = s + 1; later < kernel.statements.size(); ++later)
       if (kernel.statements[later].write.tensor == statement.write.tensor)
-        return fmt::format("{} is written by {}, too; {} lanes of {} that divide the {} points of {} would do",
+        return fmt::format("{} is written by {}, too, and {} lanes of {} leave a rest of the {} points of {}",
                            output.name, kernel.statements[later].name, parts.lanes, parts.depth, dim.extent, parts.dim);
   const auto again = [&](const Access& read) { return read.tensor == statement.write.tensor; };
   if (std::any_of(statement.reads.begin(), statement.reads.end(), again))

@@ -9,7 +9,6 @@
 #include "ir/evaluation/error_bounds.h"
 #include "isamap/interpret.h"
 #include "isamap/scheduler.h"
-#include "scheduler/scalar_nest.h"
 #include "support/stop.h"
 #include "support/threads.h"
 
@@ -65,6 +64,17 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+/// A kernel of this statement, whose operands are arguments whoever computes them in the whole kernel.
+Kernel alone(const Kernel& kernel, StatementId statement) {
+  if (kernel.statements.size() == 1) return kernel;
+  Kernel one = kernel;
+  one.statements = {kernel.statements[statement.index()]};
+  one.repeats.clear();
+  Tensor& written = one.tensors[one.statements[0].write.tensor.index()];
+  written.inout = written.inout || holds_a_value(kernel, statement);
+  return one;
+}
+
 class MeasuredCost final : public CostModel {
  public:
   MeasuredCost(Runner& runner, const MeasureOptions& options) : runner_(runner), options_(options) {}
@@ -76,9 +86,8 @@ class MeasuredCost final : public CostModel {
     schedule.name = schedule.kernel = candidate.kernel->name;
     schedule.target = candidate.model->name;
     schedule.sizes = candidate.model->sizes();
-    for (const Computation& other : candidate.kernel->statements) schedule.nests.push_back(scalar_nest(other));
-    schedule.nests[candidate.statement.index()] = candidate.nest;
-    auto program = lower(schedule, *candidate.kernel, *candidate.model);
+    schedule.nests = {candidate.nest};
+    auto program = lower(schedule, alone(*candidate.kernel, candidate.statement), *candidate.model);
     if (!program) return program.diagnostics();
     const Measured measured = measure({*program}, runner_, options_).front();
     if (!measured.correct()) return error("the program was not measured: " + measured.problem);

@@ -238,7 +238,8 @@ std::vector<GridCandidate> find_candidates(std::vector<std::vector<PlannedGrid>>
   return candidates;
 }
 
-/// For each statement that is scalar code in some version because no program of instructions serves all sizes.
+/// For each statement that is scalar code in the last version, which serves all sizes that no other does, because no
+/// program of instructions serves them.
 Diagnostics scalar_warnings(const SymbolicKernel& kernel, const std::vector<GuardedSchedule>& versions,
                             const std::vector<GridCandidate>& candidates) {
   Diagnostics warnings;
@@ -246,12 +247,10 @@ Diagnostics scalar_warnings(const SymbolicKernel& kernel, const std::vector<Guar
   for (const auto& [name, value] : kernel.at) sizes += fmt::format("{}{}={}", sizes.empty() ? "" : ",", name, value);
   for (std::size_t s = 0; s < kernel.sample.statements.size(); ++s) {
     const auto why = [&](const GuardedSchedule& version) { return candidates[version.schedule].grids[s]->why_scalar; };
-    const auto is_scalar = [&](const GuardedSchedule& version) { return !why(version).empty(); };
-    const auto found = std::find_if(versions.begin(), versions.end(), is_scalar);
-    if (found == versions.end()) continue;
+    if (versions.empty() || why(versions.back()).empty()) continue;
     Diagnostic warning = error_at(kernel.sample.where,
                                   fmt::format("{} is scalar code: no program of instructions serves all sizes: {}",
-                                              kernel.sample.statements[s].name, why(*found).front().message),
+                                              kernel.sample.statements[s].name, why(versions.back()).front().message),
                                   "bind sizes: --sizes " + sizes);
     warning.severity = Severity::warning;
     warnings.push_back(std::move(warning));

@@ -79,10 +79,6 @@ void check_names(const onnx::GraphProto& graph, Diagnostics& problems) {
   for (const auto& input : graph.input())
     if (!defined.insert(input.name()).second)
       problems.push_back(error("two inputs are named '" + printable(input.name()) + "'"));
-  std::set<std::string> outputs;
-  for (const auto& output : graph.output())
-    if (!outputs.insert(output.name()).second)
-      problems.push_back(error("two outputs are named '" + printable(output.name()) + "'"));
   for (const auto& tensor : graph.initializer()) defined.insert(tensor.name());
   for (const auto& tensor : graph.sparse_initializer()) defined.insert(tensor.values().name());
   for (const auto& node : graph.node()) written_somewhere.insert(node.output().begin(), node.output().end());

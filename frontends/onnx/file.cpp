@@ -325,9 +325,10 @@ Result<ModelFile> read_model_file(const std::string& path) {
   const auto is_standard = [](const std::string& domain) { return domain.empty() || domain == "ai.onnx"; };
   for (const auto& set : proto->opset_import())
     if (is_standard(set.domain())) result.opset = set.version();
-  const bool needs_set = std::any_of(proto->graph().node().begin(), proto->graph().node().end(),
-                                     [&](const onnx::NodeProto& node) { return is_standard(node.domain()); });
-  if (result.opset > newest_opset || (result.opset < 1 && needs_set))
+  const bool states_set = std::any_of(proto->opset_import().begin(), proto->opset_import().end(),
+                                      [&](const auto& set) { return is_standard(set.domain()); });
+  if (!states_set && proto->opset_import_size() > 0) result.opset = newest_opset;  // as ONNX Runtime takes it
+  if (result.opset > newest_opset || result.opset < 1)
     problems.push_back(error("the model uses operator set " + std::to_string(result.opset) + "; sets from 1 to " +
                                  std::to_string(newest_opset) + " are read",
                              result.opset > newest_opset ? "export it with an older operator set"

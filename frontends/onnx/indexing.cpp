@@ -270,10 +270,23 @@ std::string rank_of(const TopK& of, const std::string& rank, const std::string& 
                      of.largest ? ">" : "<");
 }
 
+/// Elements to rank by: NaN, which no comparison orders, is ranked as infinity, so that ranks are those of a total
+/// order. Returns the name of the tensor, which has this shape along `of`'s axis.
+std::string ranked_by(Maker& m, const TopK& of, const std::string& name, const std::string& from, std::int64_t n) {
+  if (!is_float(m.dtype(0))) return from;
+  const Sizes shape = sizes_at_axis(of, m.shape(0), {n});
+  const Names i = iterators(shape.size());
+  m.temporary(name, m.dtype(0), shape);
+  m.say(fmt::format("{0} = select({1} == {1}, {1}, inf)", access(name, i), access(from, i)), extents_of(i, shape));
+  return name;
+}
+
 /// C and I: the first k of each block and their positions in the row, then what is behind the blocks.
 void say_first_of_blocks(Maker& m, const TopK& of) {
   const Sizes& x = m.shape(0);
   const Names i = iterators(x.size());
+  const std::string key = ranked_by(m, of, "K", "X0", of.n);
+  const auto ranked_element = [&](const std::string& at) { return access(key, at_axis(of, i, {at})); };
   const auto element = [&](const std::string& at) { return access("X0", at_axis(of, i, {at})); };
   const auto in_block = [&](const std::string& block, const std::string& at) {
     return fmt::format("{}*{} + {}", of.block, block, at);
@@ -283,7 +296,7 @@ void say_first_of_blocks(Maker& m, const TopK& of) {
   Extents all = extents_of(ranked, blocks);
   all["u"] = of.block;
   m.temporary("Q", DType::s32, blocks);
-  m.say(rank_of(of, access("Q", ranked), element(in_block("y", "s")), element(in_block("y", "u"))), all);
+  m.say(rank_of(of, access("Q", ranked), ranked_element(in_block("y", "s")), ranked_element(in_block("y", "u"))), all);
   m.temporary("C", m.dtype(0), sizes_at_axis(of, x, {of.left()}));
   m.temporary("I", DType::s32, sizes_at_axis(of, x, {of.left()}));
   const std::string block = fmt::format("(w/{})", of.k);
@@ -310,7 +323,8 @@ void make_top_k(Maker& m) {
   Extents found = extents_of(one, ranked), all = found;
   all["u"] = of.left();
   m.temporary("R", DType::s32, ranked);
-  m.say(rank_of(of, access("R", one), access(from, one), access(from, at_axis(of, i, {"u"}))), all);
+  const std::string key = ranked_by(m, of, "L", from, of.left());
+  m.say(rank_of(of, access("R", one), access(key, one), access(key, at_axis(of, i, {"u"}))), all);
   found["r"] = of.k;
   const Names to = at_axis(of, i, {"r"});
   m.result("Y", 0, m.dtype(0), shape);

@@ -124,6 +124,10 @@ const List* values_of(const Node& node, const std::string& name, List Attribute:
 }  // namespace
 
 std::int64_t Maker::integer(const std::string& name, std::int64_t otherwise) const {
+  if (const auto given = node.attributes.find(name);  // `p` of the first set's LpPool is a float
+      opset < 2 && given != node.attributes.end() && given->second.reals.size() == 1 &&
+      given->second.reals[0] == std::floor(given->second.reals[0]))
+    return static_cast<std::int64_t>(given->second.reals[0]);
   const auto* values = values_of(node, name, &Attribute::ints, "an integer");
   return values ? values->front() : otherwise;
 }

@@ -20,6 +20,15 @@ std::optional<double> slow_casts(const Kernel& kernel, std::size_t s) {
   const Computation& statement = kernel.statements[s];
   return has_cast(statement.body) || statement.reduction == Reduction::assign ? 1 : 0.5;
 }
+int casts_in(const ScalarExpr& e) {
+  int count = std::holds_alternative<Cast>(e.op) ? 1 : 0;
+  for (const ScalarExpr& arg : e.args) count += casts_in(arg);
+  return count;
+}
+/// A point costs 1 cycle for each cast, and 1/2.
+std::optional<double> each_cast(const Kernel& kernel, std::size_t s) {
+  return casts_in(kernel.statements[s].body) + 0.5;
+}
 std::optional<double> no_casts(const Kernel& kernel, std::size_t s) {
   return has_cast(kernel.statements[s].body) ? std::nullopt : std::optional(0.5);
 }
@@ -59,6 +68,23 @@ TEST(WidenedOperands, AConstantBecomesAWiderWeightAndAnInputIsConverted) {
       "s0: C[i,j] += A_f32[i + 1,k] * W_f32[k,j]\n";
   EXPECT_EQ(widened(product_of_rows(16)), expected);
   EXPECT_EQ(widened(product_of_rows(16, "bf16")), expected);
+}
+
+/// S is written behind s0, too: it is read with its cast, beside a wider W.
+TEST(WidenedOperands, AnOperandThatIsWrittenLaterKeepsItsCast) {
+  const std::string lines = widened(R"(kernel half
+tensor A: f16[8,8]
+tensor W: f16[8,8]
+tensor S: f16[16,8]
+tensor C: f32[8,8]
+tensor D: f32[16,8]
+copy: S[a,k] = A[a,k] over a: 8, k: 8
+s0: C[i,j] += f32(S[i,k]) * f32(W[k,j]) over i: 8, j: 8, k: 8
+more: S[b+8,j] = f16(C[b,j]) over b: 8, j: 8
+s1: D[i,j] += f32(S[i,k]) * f32(W[k,j]) over i: 16, j: 8, k: 8
+)",
+                                    {each_cast, 8});
+  EXPECT_NE(lines.find("s0: C[i,j] += f32(S[i,k]) * W_f32[k,j]"), std::string::npos) << lines;
 }
 
 TEST(WidenedOperands, FewUsesOrFastConversionsDoNotPay) {

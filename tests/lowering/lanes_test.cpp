@@ -69,7 +69,7 @@ TEST(Lanes, KeepToTheirStatement) {
   const auto refused = vectorize_reductions(two, {{"s0", "k", 16, 1}});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.diagnostics()[0].message,
-            "lanes s0 k 16: y is written by s1, too; 16 lanes of 1 that divide the 37 points of k would do");
+            "lanes s0 k 16: y is written by s1, too, and 16 lanes of 1 leave a rest of the 37 points of k");
 }
 
 TEST(Lanes, ComputeTheSame) {

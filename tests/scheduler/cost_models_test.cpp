@@ -135,6 +135,21 @@ TEST(CostModels, MeasuredRunsTheProgram) {
   EXPECT_LT(cost->cycles, 1e-3 * s.model.clock_hz);
 }
 
+/// One of several statements is measured by itself, with what the others compute as its arguments.
+TEST(CostModels, MeasuredRunsOneOfSeveralStatements) {
+  const Scheduling s;
+  Kernel two = s.kernel;
+  two.statements.push_back(two.statements[0]);
+  two.statements[1].name = "again";
+  Nest nest = s.nest;
+  for (Line& line : nest.lines)
+    if (auto* last = std::get_if<Do>(&line.is)) last->statement = "again";
+  const auto runner = make_runner(s.model);
+  const auto cost = make_cost_model_measured(*runner, quick())->estimate({&two, StatementId{1}, &s.model, nest});
+  ASSERT_TRUE(cost) << render(cost.diagnostics());
+  EXPECT_GT(cost->cycles, 1e-9 * s.model.clock_hz);
+}
+
 /// Runs nothing and says that it did.
 class Liar final : public Runner {
  public:

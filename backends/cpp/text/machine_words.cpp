@@ -39,10 +39,13 @@ void add_macros(const std::string& text, std::set<std::string>& words) {
   }
 }
 
-/// `-DNAME` and `-DNAME=VALUE`.
+/// `-DNAME`, `-DNAME=VALUE` and `-D NAME`.
 void add_macros_of_flags(const std::vector<std::string>& flags, std::set<std::string>& words) {
-  for (const std::string& flag : flags)
-    if (flag.starts_with("-D")) words.insert(flag.substr(2, flag.find('=') - 2));
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    if (!flags[i].starts_with("-D")) continue;
+    const std::string macro = flags[i] != "-D" ? flags[i].substr(2) : i + 1 < flags.size() ? flags[i + 1] : "";
+    if (!macro.empty()) words.insert(macro.substr(0, macro.find('=')));
+  }
 }
 
 }  // namespace
