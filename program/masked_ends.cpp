@@ -80,7 +80,10 @@ class EndMasks {
     return outside;
   }
   Masks masks_of(Node& node) {
-    if (auto* loop = std::get_if<Loop>(&node.is)) return walk(loop->body, loop->variable);
+    if (auto* loop = std::get_if<Loop>(&node.is)) {
+      if (loop->unroll) unrolled_.insert(loop->variable);
+      return walk(loop->body, loop->variable);
+    }
     if (auto* call = std::get_if<Call>(&node.is)) return reads_ended(*call) ? mask(*call) : Masks{};
     if (auto* guard = std::get_if<Guard>(&node.is)) {
       Masks masks = walk(guard->then, "");
@@ -119,6 +122,8 @@ class EndMasks {
     for (const std::string& name : index.names())
       if (name.starts_with('$')) dims.push_back(name);
     if (dims.size() != 1 || !index.is_linear() || index.coefficient(dims[0]) != 1) return refuse();
+    for (const std::string& name : index.names())  // printed as a number, which the lanes that are left do not have
+      if (unrolled_.contains(name)) return refuse();
     const std::string dim = dims[0].substr(1);
     const auto d = static_cast<std::size_t>(instruction.statement().domain.find(dim));
     const auto load = masked_load(model_, instruction, dim);
@@ -161,6 +166,7 @@ class EndMasks {
   const int axis_;
   const HardwareModel& model_;
   std::set<std::int64_t> numbers_;  ///< extents of calls
+  std::set<std::string> unrolled_;  ///< variables of loops
   std::vector<Mask> masks_;
   bool good_ = true;
 };

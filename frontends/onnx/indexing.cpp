@@ -244,7 +244,7 @@ TopK top_k_of(Maker& m) {
   cut.block = std::max<std::int64_t>(static_cast<std::int64_t>(std::cbrt(2 * n * k * k)), whole.k);
   cut.blocks = cut.block > 0 ? whole.n / cut.block : 0;
   const TopK best = !m.of_all_sizes() && 2 * cut.comparisons() <= whole.comparisons() ? cut : whole;
-  if (best.comparisons() > most_comparisons)
+  if (best.k > 0 && best.comparisons() > most_comparisons)
     throw Refused{fmt::format("the first {} of {} elements", best.k, best.n),
                   fmt::format("{:.0f} comparisons for each row, where {:.0f} are possible; end the model before it: "
                               "--until TENSOR",
@@ -316,6 +316,17 @@ void say_first_of_blocks(Maker& m, const TopK& of) {
 void make_top_k(Maker& m) {
   const TopK of = top_k_of(m);
   const Sizes& x = m.shape(0);
+  if (of.k == 0 && !m.of_all_sizes()) {
+    const Sizes none = sizes_at_axis(of, x, {0});
+    m.constant("Z", zeros(m.dtype(0), none));
+    m.constant("W", zeros(DType::s64, none));
+    const Names i = iterators(none.size());
+    m.result("Y", 0, m.dtype(0), none);
+    m.say(access("Y", i) + " = " + access("Z", i), extents_of(i, none));
+    if (!m.wants(1)) return;
+    m.result("P", 1, DType::s64, none);
+    return m.say(access("P", i) + " = " + access("W", i), extents_of(i, none));
+  }
   const Names i = iterators(x.size()), one = at_axis(of, i, {"s"});
   if (of.blocks > 0) say_first_of_blocks(m, of);
   const std::string from = of.blocks > 0 ? "C" : "X0";
@@ -385,7 +396,7 @@ void make_scatter_elements(Maker& m) {
     std::string neutral = way->second.second;
     if (neutral.empty()) {
       const Scalar s = identity(how == "max" ? Reduction::max : Reduction::min, m.dtype(0));
-      neutral = is_float(m.dtype(0)) ? number(s.real) : integer_text(m.dtype(0), s);
+      neutral = m.scalar("N", m.dtype(0), s);
     }
     m.say(y + " = " + access("X0", i), extents);
     m.say(fmt::format("{} {} select({}, {}, {})", y, way->second.first, hit, update, neutral), all);

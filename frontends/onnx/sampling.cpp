@@ -540,7 +540,7 @@ void say_sums(Maker& m, const Combination& how, const std::string& hit, const Na
   Extents with_updates = points;
   with_updates["u"] = count;
   const Scalar s = identity(how.reduction, m.dtype(0));
-  const std::string neutral = is_float(m.dtype(0)) ? number(s.real) : integer_text(m.dtype(0), s);
+  const std::string neutral = m.scalar("N", m.dtype(0), s);
   m.say(access("Y", all) + " = " + access("X0", all), points);
   m.say(fmt::format("{} {} select({}, {}, {})", access("Y", all), how.op, hit, access("U", update), neutral),
         with_updates);
@@ -564,10 +564,14 @@ void make_scatter_nd(Maker& m) {
   Sizes updates(index.begin(), index.end() - 1);
   updates.insert(updates.end(), x.begin() + static_cast<std::ptrdiff_t>(up.depth), x.end());
   if (m.shape(2) != updates) throw contradiction("updates of " + sizes_text(m.shape(2)) + " do not fit the positions");
+  const Names all = iterators(x.size(), "ijklmnopqa");
+  if (product_of(updates) == 0 && !m.of_all_sizes()) {  // nothing is updated
+    m.result("Y", 0, m.dtype(0), x);
+    return m.say(access("Y", all) + " = " + access("X0", all), extents_of(all, x));
+  }
   constexpr double most_compared = 1 << 26;
   if (static_cast<double>(up.count) * static_cast<double>(product_of(x, 0, up.depth)) > most_compared)
     throw Refused{"too many updates to look for those of each element", ""};
-  const Names all = iterators(x.size(), "ijklmnopqa");
   up.element.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(up.depth));
   up.rest.assign(all.begin() + static_cast<std::ptrdiff_t>(up.depth), all.end());
   say_updates(m, up);

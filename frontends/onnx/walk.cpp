@@ -290,8 +290,7 @@ void Walk::add_node(const Node& node, int depth) {
     if (!node.domain.empty()) return make_foreign(node);
     if (node.op == "Constant") return add_constant_node(node);
     if (node.op == "If") return choose(node, depth);
-    if (node.op == "Loop") return loop(node, depth);
-    if (node.op == "Scan") return scan(node, depth);
+    if (node.op == "Loop" || node.op == "Scan") return repeat(node, depth);
     make(node);
   } catch (const Refused& why) {
     refuse(node, why, false);

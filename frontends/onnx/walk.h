@@ -50,6 +50,7 @@ class Walk {
   void make(const Node& node);
   void make_foreign(const Node& node);
   void make_by(const Node& node, Make maker);
+  void repeat(const Node& node, int depth);
   void loop(const Node& node, int depth);
   void attend(const Node& node, int depth);
   std::optional<std::string> modified(const Node& node, const char* by, const std::string& value, int depth);

@@ -140,6 +140,21 @@ void Walk::stack_no_steps(const Node& node, const Graph& body, std::size_t state
   }
 }
 
+/// A Loop or a Scan. Names of its body hide those of the graph around it until its end.
+void Walk::repeat(const Node& node, int depth) {
+  std::map<std::string, Value> hidden;
+  const auto hide = [&](const std::string& name) {
+    if (const auto found = values_.find(name); found != values_.end()) hidden.insert(*found);
+  };
+  const Graph& body = body_of(node);
+  for (const Declared& input : body.inputs) hide(input.name);
+  for (const Constant& constant : body.constants) hide(constant.name);
+  for (const Node& inner : body.nodes)
+    for (const std::string& output : inner.outputs) hide(output);
+  node.op == "Loop" ? loop(node, depth) : scan(node, depth);
+  for (auto& [name, value] : hidden) values_[name] = std::move(value);
+}
+
 /// Inputs: count, condition, states; the body has the step's number, the condition, states, and yields the next
 /// condition, states and a part of each stacked result.
 void Walk::loop(const Node& node, int depth) {
@@ -240,11 +255,17 @@ void Walk::scan_steps(const Node& node, std::size_t scans, int depth) {
   if (count > max_steps) throw Refused{fmt::format("its body runs {} times; {} are possible", count, max_steps), ""};
   std::vector<Value> state;
   for (std::size_t s = 0; s < states; ++s) state.push_back(values_.at(node.inputs[s]));
+  const int number = calls_++;
+  Names sequences;  // under names that the body cannot hide
+  for (std::size_t s = 0; s < scans; ++s) {
+    sequences.push_back(fmt::format("{}.{}.sequence{}", node.op, number, s));
+    set_value(sequences.back(), Value(values_.at(node.inputs[states + s])));
+  }
   std::vector<Names> steps(node.outputs.size());
   if (count == 0 && node.outputs.size() > states) {
     for (std::size_t s = 0; s < states; ++s) set_value(body.inputs[s].name, state[s]);
     for (std::size_t s = 0; s < scans; ++s) {
-      const Value& sequence = values_.at(node.inputs[states + s]);
+      const Value sequence = values_.at(sequences[s]);
       Sizes shape = sequence.shape;
       shape.erase(shape.begin() + axes[s]);
       set_value(body.inputs[states + s].name,
@@ -255,7 +276,7 @@ void Walk::scan_steps(const Node& node, std::size_t scans, int depth) {
   for (std::int64_t k = 0; k < count; ++k) {
     for (std::size_t s = 0; s < states; ++s) set_value(body.inputs[s].name, state[s]);
     for (std::size_t s = 0; s < scans; ++s)
-      take(node, node.inputs[states + s], body.inputs[states + s].name, axes[s],
+      take(node, sequences[s], body.inputs[states + s].name, axes[s],
            stated(node, "scan_input_directions", s, 0) != 0 ? count - 1 - k : k);
     if (!run_body(body, depth)) return lose_outputs(node);
     for (std::size_t s = 0; s < states; ++s) state[s] = values_.at(body.outputs[s].name);

@@ -42,6 +42,14 @@ TensorData integers_of(const Shape& shape, const Shape& values) {
   return data;
 }
 
+TensorData reals_data(const Shape& shape, const Reals& values, DType dtype = DType::f32) {
+  TensorData data = make_data({.name = "", .shape = shape, .dtype = dtype});
+  for (std::size_t i = 0; i < values.size(); ++i)
+    data.set(static_cast<std::int64_t>(i),
+             is_float(dtype) ? Scalar{values[i], 0} : Scalar{0, static_cast<std::int64_t>(values[i])});
+  return data;
+}
+
 Reals reals_of(const TensorData& data) {
   Reals result;
   for (std::int64_t i = 0; i < data.count(); ++i) result.push_back(as_double(data.dtype, data.get(i)));
@@ -160,6 +168,31 @@ TEST_F(ModelTest, TopKOfNanStaysInTheRow) {
     EXPECT_EQ(reals_of(outputs[1])[1], largest ? 4 : 2);
     EXPECT_EQ(std::isnan(reals_of(outputs[1])[0]), largest);
   }
+}
+
+/// The body's input has the name of the sequence, its result that of another tensor around it.
+TEST_F(ModelTest, NamesOfABodyHideOnlyInside) {
+  const std::string body = node("Add", {"s", "x"}, "h") + node("Identity", {"h"}, "part") + input("s", {}) +
+                           input("x", {}) + output("h", {}) + output("part", {});
+  const std::string scan =
+      text(1, text(1, "s0") + text(1, "x") + text(2, "last") + text(2, "sums") + text(4, "Scan") +
+                  integer("num_scan_inputs", 1) + text(5, text(1, "body") + text(6, body) + number(20, 5)));
+  const std::string graph = node("Neg", {"x"}, "h") + scan + node("Add", {"h", "sums"}, "y") + input("s0", {}) +
+                            input("x", {3}) + output("y", {3});
+  EXPECT_EQ(run(graph, {reals_data({}, {10}), reals_data({3}, {1, 2, 4})}), (Reals{10, 11, 13}));
+}
+
+/// As many as there are: none.
+TEST_F(ModelTest, NoUpdatesAndNoRanks) {
+  EXPECT_EQ(run(input("x", {3}) + input("i", {0, 1}, 7) + input("u", {0}) + node("ScatterND", {"x", "i", "u"}, "y") +
+                    output("y", {3}),
+                {reals_data({3}, {1, 2, 4}), integers_of({0, 1}, {}), reals_data({0}, {})}),
+            (Reals{1, 2, 4}));
+  EXPECT_EQ(run(input("x", {9000}) + constant("k", {1}, {0}) +
+                    text(1, text(1, "x") + text(1, "k") + text(2, "v") + text(2, "p") + text(4, "TopK")) +
+                    output("v", {0}) + output("p", {0}, 7),
+                {data_like({9000})}),
+            Reals{});
 }
 
 /// `Leak(x; slope = 0.25)` of the file's own is LeakyRelu, whose own default is 0.01.
@@ -759,14 +792,6 @@ TEST_F(ModelTest, DamageIsReported) {
 }
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
-
-TensorData reals_data(const Shape& shape, const Reals& values, DType dtype = DType::f32) {
-  TensorData data = make_data({.name = "", .shape = shape, .dtype = dtype});
-  for (std::size_t i = 0; i < values.size(); ++i)
-    data.set(static_cast<std::int64_t>(i),
-             is_float(dtype) ? Scalar{values[i], 0} : Scalar{0, static_cast<std::int64_t>(values[i])});
-  return data;
-}
 
 /// The first NaN's, as in numpy, or an infinity's before it; -inf and the smallest integer are elements as others.
 TEST_F(ModelTest, PositionsAreInsideTheTensor) {

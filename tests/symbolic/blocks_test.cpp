@@ -305,6 +305,24 @@ void run_to_the_end_of(const std::string& text, const std::string& summed, Bindi
 TEST(SymbolicBlocks, SumsInLanesEndUnderAMask) { run_to_the_end_of(row_sums, "N", {{"M", 9}}); }
 TEST(SymbolicBlocks, ProductsOfFewColumnsEndUnderAMask) { run_to_the_end_of(few_columns, "K", {{"M", 9}, {"N", 3}}); }
 
+/// One element: its lanes are unrolled, and end with a rest.
+TEST(SymbolicBlocks, SumsToOneElementRunAtEveryLength) {
+  const HardwareModel model = machine_of_file("x86_avx512");
+  if (availability(model).how != ExecutionMode::native) GTEST_SKIP() << availability(model).why;
+  const SymbolicKernel kernel = symbolic_kernel(
+      "kernel: sum\ndims: {K: {max: 500}}\ntensors: {A: {shape: [K]}, Y: {shape: []}}\ncompute: ['Y[] += A[k]']\n");
+  CompileOptions options;
+  options.schedule.max_evaluations = 60;
+  const SymbolicCompilation compiled = compile_symbolic(kernel, model, options);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  const auto runner = make_symbolic_runner(*compiled.program, model);
+  for (const std::int64_t k : {0, 1, 15, 16, 17, 63, 64, 65, 130, 499, 500}) {
+    const auto checked = run_at(*runner, kernel, {{"K", k}}, ExecutionMode::native);
+    ASSERT_TRUE(checked) << render(checked.diagnostics());
+    EXPECT_TRUE(checked->correct) << k << ": " << checked->first_difference;
+  }
+}
+
 /// The kernel of one round of lanes has no loop over rounds, which the schedule of a block names.
 TEST(GridPrices, OfOneRoundOfLanes) {
   const HardwareModel model = machine_of_file("x86_avx512");

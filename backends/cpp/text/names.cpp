@@ -44,7 +44,7 @@ constexpr std::array reserved =
 // functions also the forms for float and long double (`expf`, `expl`).
 constexpr std::string_view library =
     " "
-    "main argc argv environ errno assert NULL EOF INFINITY NAN HUGE_VAL stdin stdout stderr size_t ssize_t "
+    "main argc argv environ errno assert offsetof NULL EOF INFINITY NAN HUGE_VAL stdin stdout stderr size_t ssize_t "
     "ptrdiff_t max_align_t nullptr_t intptr_t uintptr_t intmax_t uintmax_t off_t pid_t time_t clock_t timespec "
     "FILE int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t va_list jmp_buf div_t ldiv_t printf "
     "fprintf sprintf snprintf vprintf vfprintf vsprintf vsnprintf scanf fscanf sscanf puts fputs gets fgets putc "
@@ -65,14 +65,14 @@ constexpr std::string_view library =
     "isfinite isnormal signbit fpclassify finite significand drem pow10 sincos j0 j1 jn y0 y1 yn min max swap "
     "page Array up padded fail allocate transfer check_end now timed ascending measure ";
 
-// Macros among them, which are reserved for arguments too; and prefixes of families of macros.
+// Macros among them and functions of ours, which are reserved for arguments too; and prefixes of families of macros.
 constexpr std::string_view macros =
     " "
     "errno NULL EOF NAN INFINITY SNAN SNANF SNANL MAXFLOAT BUFSIZ RAND_MAX EXIT_SUCCESS EXIT_FAILURE MB_CUR_MAX "
     "BYTE_ORDER BIG_ENDIAN LITTLE_ENDIAN PDP_ENDIAN SIZE_MAX SIZE_WIDTH PTRDIFF_MAX PTRDIFF_MIN PTRDIFF_WIDTH "
     "WCHAR_MAX WCHAR_MIN WCHAR_WIDTH WINT_MAX WINT_MIN WINT_WIDTH SIG_ATOMIC_MAX SIG_ATOMIC_MIN SIG_ATOMIC_WIDTH "
     "MATH_ERRNO MATH_ERREXCEPT FD_SETSIZE NFDBITS WNOHANG WUNTRACED WSTOPPED WEXITED WCONTINUED WNOWAIT M_E M_Ef M_El "
-    "math_errhandling ";
+    "math_errhandling isamap_floor_div isamap_clamped isamap_wrong_size ";
 constexpr auto macro_families = std::to_array<std::string_view>(
     {"INT8_",    "INT16_",  "INT32_",  "INT64_",      "INTMAX_",  "INTPTR_",  "INT_FAST",  "INT_LEAST",
      "UINT8_",   "UINT16_", "UINT32_", "UINT64_",     "UINTMAX_", "UINTPTR_", "UINT_FAST", "UINT_LEAST",
