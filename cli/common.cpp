@@ -335,7 +335,8 @@ void tell(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); 
 void Progress::operator()(const std::string& text) {
   static const bool watched = ::isatty(STDERR_FILENO) != 0;  // otherwise the lines fill the file of a batch job
   const auto now = std::chrono::steady_clock::now();
-  if (now - last_ < std::chrono::seconds(watched ? 1 : 10)) return;
+  if (now - last_ < std::chrono::seconds(watched || !told_ ? 1 : 10)) return;
+  told_ = true;
   last_ = now;
   tell(text);
 }

@@ -63,13 +63,14 @@ std::string counted(std::size_t count, const std::string& what);
 /// A line on stderr; write errors are ignored.
 void tell(const std::string& line);
 
-/// Progress on stderr, at most once per second; where that is no terminal, every ten seconds.
+/// Progress on stderr, after a second and at most once per second; where that is no terminal, then every ten seconds.
 class Progress {
  public:
   void operator()(const std::string& text);
 
  private:
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  bool told_ = false;
 };
 
 /// The requested objective, otherwise edp if the model states energies, else cycles.
