@@ -25,7 +25,8 @@ struct ExactLimits {
   double max_seconds = 0;
 };
 
-/// `max_nodes` where neither a budget nor a proof is asked for: about a second.
+/// `max_nodes` where neither a budget (`--budget`) nor a proof is asked for, and for each job of a sweep. Nodes are
+/// counted, not timed, so that results are the same on every machine.
 inline constexpr std::int64_t usual_nodes = 1'000'000;
 
 /// Diagnostics: no schedule exists, with the conflicting constraints (`proved`), or none was found within the limits.

@@ -23,7 +23,7 @@ double enumerated(const Problem& problem, const Subscript& subscript) {
   return static_cast<double>(std::count(seen.begin(), seen.end(), true));
 }
 
-constexpr double most_enumerated = 1 << 24;  // values; beyond them a bound from below does
+constexpr double most_enumerated = 1 << 24;  // bits of a table of 2 MiB; beyond them a bound from below does
 
 /// Distinct values of a sum of dims, or fewer. In the order of the coefficients: while the values before are all
 /// multiples of their step up to `reach`, the next term with c <= reach + step continues them, and one with c > reach
