@@ -317,6 +317,12 @@ std::string say_bounds(Maker& m, const std::string& extremes, const std::string&
   return bound;
 }
 
+Attribute integer_attribute(std::int64_t value) {
+  Attribute attribute;
+  attribute.ints = {value};
+  return attribute;
+}
+
 TensorData integers_data(const Sizes& values) {
   TensorData data = zeros(DType::s64, {static_cast<std::int64_t>(values.size())});
   for (std::size_t i = 0; i < values.size(); ++i) data.set(static_cast<std::int64_t>(i), {0, values[i]});

@@ -179,6 +179,8 @@ bool is_in_text(DType dtype, const Scalar& value);
 std::string access(const std::string& tensor, const Names& index);
 std::int64_t product_of(const Sizes& sizes, std::size_t first = 0, std::size_t last = SIZE_MAX);
 TensorData zeros(DType dtype, const Sizes& shape);
+/// An attribute of a node that the import makes.
+Attribute integer_attribute(std::int64_t value);
 /// One dimension of integers; a scalar.
 TensorData integers_data(const Sizes& values);
 TensorData scalar_data(DType dtype, double value);

@@ -471,6 +471,10 @@ void Walk::make_foreign(const Node& node) {
 
 void Walk::make_by(const Node& node, Make maker) {
   if (all_constant(node) && !gives_bytes(node) && fold(node, maker)) return;
+  make_statements(node, maker);
+}
+
+void Walk::make_statements(const Node& node, Make maker) {
   const Mark mark = mark_of(draft);
   Maker made(node, file_.opset, draft);
   try {

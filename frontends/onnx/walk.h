@@ -5,6 +5,7 @@
 #include <set>
 
 #include "frontends/onnx/maker.h"
+#include "frontends/onnx/steps.h"
 
 namespace isamap::importing {
 
@@ -12,6 +13,17 @@ namespace isamap::importing {
 struct Mark {
   std::size_t tensors = 0, statements = 0, weights = 0, repeats = 0;
   std::map<std::string, int> used;
+};
+
+/// A Loop or a Scan whose number of steps is known.
+struct Looped {
+  const Graph& body;
+  std::int64_t count = 0;
+  Names states;                                  ///< values at the first step
+  std::size_t first_state = 0, first_after = 0;  ///< among the body's inputs and outputs; results follow the states
+  Names sequences = {};                          ///< of which the body has an element at each step, after the states
+  std::vector<std::int64_t> axes = {};
+  std::vector<bool> reversed = {};
 };
 
 class Walk {
@@ -50,6 +62,7 @@ class Walk {
   void make(const Node& node);
   void make_foreign(const Node& node);
   void make_by(const Node& node, Make maker);
+  void make_statements(const Node& node, Make maker);
   void repeat(const Node& node, int depth);
   void loop(const Node& node, int depth);
   void attend(const Node& node, int depth);
@@ -57,6 +70,12 @@ class Walk {
   void scan(const Node& node, int depth);
   void scan_steps(const Node& node, std::size_t scans, int depth);
   bool run_body(const Graph& body, int depth);
+  std::optional<Refused> as_recurrence(const Node& node, const Looped& loop, int depth);
+  void recur(const Node& node, const Looped& loop, int depth);
+  LoopBody enter_body(const Node& node, const Looped& loop, const std::string& prefix);
+  void leave_body(const Node& node, const Looped& loop, LoopBody body, const std::string& prefix);
+  void place_results(const Node& node, std::size_t k, Value value, const std::optional<Slice>& slice,
+                     std::int64_t count, std::size_t states);
   void stack_no_steps(const Node& node, const Graph& body, std::size_t states, int depth);
   void set_value(const std::string& name, Value value);
   void stack(const Node& node, const Names& steps, const std::string& to, std::int64_t axis, bool reverse);

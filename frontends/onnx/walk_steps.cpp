@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loop and Scan whose number of steps is known: their body once for each step. Names of the body mean another value at
-// each step; what only constants need is folded as everywhere, so that a counter costs nothing.
+// Loop and Scan whose number of steps is known: a recurrence (frontends/onnx/walk_recurrence.cpp), or, where that is
+// none or its statements are few, their body once for each step. There names of the body mean another value at each
+// step; what only constants need is folded as everywhere, so that a counter costs nothing.
 
 #include <fmt/format.h>
 
@@ -15,12 +16,6 @@ constexpr int max_steps_in_all = 1 << 16;  ///< of loops in loops
 std::int64_t stated(const Node& node, const char* name, std::size_t at, std::int64_t otherwise) {
   const auto found = node.attributes.find(name);
   return found == node.attributes.end() || at >= found->second.ints.size() ? otherwise : found->second.ints[at];
-}
-
-Attribute integer_attribute(std::int64_t value) {
-  Attribute attribute;
-  attribute.ints = {value};
-  return attribute;
 }
 
 /// Inputs from `first` on; those before it may be left out.
@@ -62,6 +57,13 @@ void take_step(Maker& m) {
   from.insert(from.begin() + static_cast<std::ptrdiff_t>(axis), std::to_string(m.integer("step", 0)));
   m.result("Y", 0, m.dtype(0), shape);
   m.say(access("Y", i) + " = " + access("X0", from), extents_of(i, shape));
+}
+
+/// `count`: nothing if only the condition ends it. `why`: it is no recurrence.
+Refused too_many(std::optional<std::int64_t> count, const std::string& why) {
+  if (!count) return {fmt::format("its body runs more than {} times", max_steps), ""};
+  return {fmt::format("its body runs {} times; {} are possible", *count, max_steps),
+          "it is no recurrence: " + (why.empty() ? "its statements are few" : why)};
 }
 
 Value constant_of(DType dtype, const Sizes& shape, std::int64_t number) {
@@ -179,12 +181,18 @@ void Walk::loop(const Node& node, int depth) {
     for (std::size_t s = 0; s < states; ++s) set_value(body.inputs[2 + s].name, state[s]);
   };
   const bool none = *count <= 0 || *condition == 0;
+  std::string why;
+  if (!none && !given(0).empty()) {
+    const auto refusal = as_recurrence(node, {body, *count, {node.inputs.begin() + 2, node.inputs.end()}, 2, 1}, depth);
+    if (!refusal) return;
+    why = refusal->reason;
+  }
   if (none && node.outputs.size() > states) {
     enter(0);
     stack_no_steps(node, body, states, depth);
   }
   for (std::int64_t k = 0; k < *count && *condition != 0; ++k) {
-    if (k >= max_steps) throw Refused{fmt::format("its body runs more than {} times", max_steps), ""};
+    if (k >= max_steps) throw too_many(given(0).empty() ? std::nullopt : count, why);
     enter(k);
     if (!run_body(body, depth)) return lose_outputs(node);
     condition = known_number(body.outputs[0].name);
@@ -252,7 +260,6 @@ void Walk::scan_steps(const Node& node, std::size_t scans, int depth) {
     if (count >= 0 && steps != count) throw contradiction("its sequences differ in length");
     count = steps;
   }
-  if (count > max_steps) throw Refused{fmt::format("its body runs {} times; {} are possible", count, max_steps), ""};
   std::vector<Value> state;
   for (std::size_t s = 0; s < states; ++s) state.push_back(values_.at(node.inputs[s]));
   const int number = calls_++;
@@ -260,6 +267,14 @@ void Walk::scan_steps(const Node& node, std::size_t scans, int depth) {
   for (std::size_t s = 0; s < scans; ++s) {
     sequences.push_back(fmt::format("{}.{}.sequence{}", node.op, number, s));
     set_value(sequences.back(), Value(values_.at(node.inputs[states + s])));
+  }
+  if (count > 0) {
+    Looped loop{body, count, {node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(states)}, 0, 0};
+    loop.sequences = sequences, loop.axes = axes;
+    for (std::size_t s = 0; s < scans; ++s) loop.reversed.push_back(stated(node, "scan_input_directions", s, 0) != 0);
+    const auto refusal = as_recurrence(node, loop, depth);
+    if (!refusal) return;
+    if (count > max_steps) throw too_many(count, refusal->reason);
   }
   std::vector<Names> steps(node.outputs.size());
   if (count == 0 && node.outputs.size() > states) {

@@ -931,6 +931,93 @@ TEST_F(ModelTest, LoopsWithoutSteps) {
   EXPECT_EQ(outputs.at(1).shape, (Shape{3, 0}));
 }
 
+/// c = e (s W + x), s' = c / 8: of a Scan along axis 1 from its end, with results along their last axis.
+TEST_F(ModelTest, LongScansAreRecurrences) {
+  constexpr std::int64_t steps = 90;
+  const std::string body = constant("bytes", {2, 2}, {1, 2, 3, 4}) + node("Cast", {"bytes"}, "v", integer("to", 1)) +
+                           node("MatMul", {"x", "v"}, "z") + node("MatMul", {"s", "w"}, "a") +
+                           node("Add", {"a", "z"}, "b") + node("MatMul", {"e", "b"}, "c") +
+                           node("Div", {"c", "eight"}, "next") + node("Identity", {"e"}, "same") +
+                           node("Identity", {"s"}, "old") + input("s", {2}) + input("p", {2}) + input("x", {3, 2}) +
+                           output("next") + output("old") + output("c") + output("b") + output("same");
+  const auto model = import(
+      input("x", {3, steps, 2}) + input("w", {2, 2}) + input("e", {3}) + input("s0", {2}) + constant("eight", 8) +
+      node_of("Scan", {"s0", "s0", "x"}, {"last", "before", "cs", "bs", "es"},
+              graph_attribute("body", body) + integer("num_scan_inputs", 1) + ints("scan_input_axes", {1}) +
+                  ints("scan_input_directions", {1}) + ints("scan_output_axes", {-1, 2, 0}) +
+                  ints("scan_output_directions", {0, 1, 0})) +
+      output("last") + output("before") + output("cs") + output("bs") + output("es"));
+  ASSERT_TRUE(model) << render(model.diagnostics());
+  EXPECT_EQ(refusals(*model), "");
+  ASSERT_EQ(model->kernel.repeats.size(), 1U);
+  EXPECT_LT(model->kernel.statements.size(), 20U);
+  const TensorData x = data_like({3, steps, 2}), w = data_like({2, 2}, 1), e = data_like({3}, 2),
+                   s0 = data_like({2}, 3);
+  std::vector<double> s{s0.get(0).real, s0.get(1).real}, old = s;
+  Reals cs(2 * steps), bs(3 * 2 * steps), es;
+  const double v[2][2] = {{1, 2}, {3, 4}};
+  for (std::int64_t t = 0; t < steps; ++t) {
+    double c[2] = {0, 0};
+    for (std::int64_t j = 0; j < 2; ++j)
+      for (std::int64_t i = 0; i < 3; ++i) {
+        double b = s[0] * w.get(j).real + s[1] * w.get(2 + j).real;
+        for (std::int64_t k = 0; k < 2; ++k) b += x.get((i * steps + steps - 1 - t) * 2 + k).real * v[k][j];
+        bs[static_cast<std::size_t>((i * 2 + j) * steps + steps - 1 - t)] = b;
+        c[j] += e.get(i).real * b;
+      }
+    old = s;
+    for (std::int64_t j = 0; j < 2; ++j) {
+      cs[static_cast<std::size_t>(j * steps + t)] = c[j];
+      s[static_cast<std::size_t>(j)] = c[j] / 8;
+    }
+    for (std::int64_t i = 0; i < 3; ++i) es.push_back(e.get(i).real);
+  }
+  for (const Model& same : {*model, composed(*model)}) {
+    const auto outputs = outputs_of(same, {x, w, e, s0});
+    ASSERT_EQ(outputs.size(), 5U);
+    expect_near(reals_of(outputs[0]), s, 1e-4);
+    expect_near(reals_of(outputs[1]), old, 1e-4);
+    expect_near(reals_of(outputs[2]), cs, 1e-3);
+    expect_near(reals_of(outputs[3]), bs, 1e-3);
+    expect_near(reals_of(outputs[4]), es);
+  }
+}
+
+/// The step's number is a value, and a place to read at.
+TEST_F(ModelTest, LongLoopsAreRecurrences) {
+  const std::string body = node("Cast", {"i"}, "f", integer("to", 1)) + node("Gather", {"x", "i"}, "g") +
+                           node("Mul", {"f", "g"}, "m") + node("Add", {"v", "m"}, "w") + node("Identity", {"c"}, "d") +
+                           input("i", {}, 7) + input("c", {}, 9) + input("v", {}) + output("d") + output("w") +
+                           output("w");
+  const auto loop =
+      import(input("x", {100}) + input("v0", {}) + constant("n", {}, {100}) +
+             node_of("Loop", {"n", "", "v0"}, {"y", "z"}, graph_attribute("body", body)) + output("y") + output("z"));
+  ASSERT_TRUE(loop) << render(loop.diagnostics());
+  EXPECT_EQ(refusals(*loop), "");
+  EXPECT_EQ(loop->kernel.repeats.size(), 1U);
+  const TensorData x = data_like({100});
+  double sum = 3;
+  Reals sums;
+  for (int i = 0; i < 100; ++i) sums.push_back(sum += i * x.get(i).real);
+  const auto outputs = outputs_of(*loop, {x, reals_data({}, {3})});
+  expect_near(reals_of(outputs.at(0)), {sum}, 1e-2);
+  expect_near(reals_of(outputs.at(1)), sums, 1e-2);
+}
+
+/// A state that grows: there is no tensor of all steps.
+TEST_F(ModelTest, LoopsThatChangeShapesAreUnrolled) {
+  const std::string body = node("Add", {"i", "two"}, "end") + node("Concat", {"v", "v"}, "w", integer("axis", 0)) +
+                           node("Slice", {"w", "zero", "end"}, "u") + node("Identity", {"c"}, "d") +
+                           constant("zero", {1}, {0}) + constant("two", {1}, {2}) + input("i", {1}, 7) +
+                           input("c", {}, 9) + text(11, text(1, "v")) + output("d") + output("u");
+  const auto loop = import(input("x", {1}) + constant("n", {}, {40}) +
+                           node_of("Loop", {"n", "", "x"}, {"y"}, graph_attribute("body", body)) + output("y"));
+  ASSERT_TRUE(loop) << render(loop.diagnostics());
+  EXPECT_EQ(refusals(*loop), "");
+  EXPECT_TRUE(loop->kernel.repeats.empty());
+  EXPECT_EQ(reals_of(outputs_of(*loop, {reals_data({1}, {7})}).at(0)), Reals(41, 7));
+}
+
 /// A condition that is an input: both branches are computed, if they can be and have equal shapes.
 TEST_F(ModelTest, BranchesOfAConditionOfTheRun) {
   const auto graph = [](const std::string& otherwise) {

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loop and Scan as a recurrence: the body is imported once, over values of one step that nobody knows, and its
+// statements become those of all steps (frontends/onnx/steps.h). A body that needs more, such as shapes that change
+// from step to step or a slice at the step's number, is refused here, and unrolled by the caller.
+
+#include <fmt/format.h>
+
+#include "frontends/onnx/walk.h"
+
+namespace isamap::importing {
+namespace {
+
+/// Up to so many statements in all a loop is unrolled: fewer are planned, fused and compiled in about the time that the
+/// recurrence takes, and what their number decides is folded.
+constexpr std::int64_t most_unrolled = 64;
+
+/// Y[0,..] = X[..]: the first of `steps` + 1 states.
+void start_state(Maker& m) {
+  Sizes shape = m.shape(0);
+  const Names i = iterators(shape.size());
+  const Extents extents = extents_of(i, shape);
+  Names to = i;
+  to.insert(to.begin(), "0");
+  shape.insert(shape.begin(), m.integer("steps", 0) + 1);
+  m.result("Y", 0, m.dtype(0), shape);
+  m.say(access("Y", to) + " = " + access("X0", i), extents);
+}
+
+/// Y[.., t, ..] = X[.., t + offset, ..], each with its axis, in the order of the steps or the reverse; without `from` X
+/// is the same at each step.
+void move_steps(Maker& m) {
+  Sizes shape = m.shape(0);
+  const std::int64_t steps = m.integer("steps", 0), from = m.integer("from", -1);
+  if (from >= 0) shape.erase(shape.begin() + from);
+  const std::size_t to = m.axis(m.integer("to", 0), shape.size() + 1);
+  const Names i = iterators(shape.size());
+  Names read = i, write = i;
+  const bool reverse = m.integer("reverse", 0) != 0;
+  const std::int64_t offset = m.integer("offset", 0);
+  const std::string step = reverse ? fmt::format("{} - t", offset + steps - 1) : fmt::format("t + {}", offset);
+  if (from >= 0) read.insert(read.begin() + from, step);
+  write.insert(write.begin() + static_cast<std::ptrdiff_t>(to), "t");
+  Extents extents = extents_of(i, shape);
+  extents["t"] = steps;
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(to), steps);
+  m.result("Y", 0, m.dtype(0), shape);
+  m.say(access("Y", write) + " = " + access("X0", read), extents);
+}
+
+Value step_of(const Value& whole, std::int64_t axis) {
+  Value one{whole.dtype, whole.shape, {}, nullptr, ""};
+  one.shape.erase(one.shape.begin() + axis);
+  one.narrow = whole.narrow;
+  return one;
+}
+
+}  // namespace
+
+/// Nothing: it is one, or a node of its body is refused, which is reported.
+std::optional<Refused> Walk::as_recurrence(const Node& node, const Looped& loop, int depth) {
+  const Before before = state_of();
+  const int steps = steps_;
+  try {
+    recur(node, loop, depth);
+    return std::nullopt;
+  } catch (const Refused& why) {
+    back_to(before);
+    steps_ = steps;
+    return why;
+  }
+}
+
+void Walk::recur(const Node& node, const Looped& loop, int depth) {
+  const std::string prefix = fmt::format("{}.{}.", node.op, calls_++);
+  LoopBody body = enter_body(node, loop, prefix);
+  const std::size_t recurrences = draft.kernel.repeats.size(), before = refused.size(), wrong = problems.size();
+  const bool works = run_body(loop.body, depth);
+  if (refused.size() > before) throw Refused{refused[before].reason, refused[before].help};
+  if (!works || problems.size() > wrong) throw Refused{"its body contradicts itself", ""};
+  if (draft.kernel.repeats.size() > recurrences) throw Refused{"its body has a recurrence of its own", ""};
+  const auto statements = static_cast<std::int64_t>(draft.kernel.statements.size() - body.first);
+  if (!draft.of_all_sizes && statements <= most_unrolled / loop.count) throw Refused{"", ""};
+  if (loop.first_after > 0 && known_number(loop.body.outputs[0].name).value_or(0) == 0)
+    throw Refused{"its body decides whether it runs again", ""};
+  leave_body(node, loop, std::move(body), prefix);
+}
+
+/// Its inputs get values of one step.
+LoopBody Walk::enter_body(const Node& node, const Looped& loop, const std::string& prefix) {
+  LoopBody body;
+  body.steps = loop.count;
+  const auto enter = [&](std::size_t input, Value value) {
+    const TensorId id = draft.tensor_of(value, prefix + loop.body.inputs[input].name);
+    set_value(loop.body.inputs[input].name, std::move(value));
+    return id;
+  };
+  std::vector<Value> initial;
+  for (std::size_t s = 0; s < loop.states.size(); ++s) {
+    const std::string all = fmt::format("{}state{}", prefix, s);
+    initial.push_back(values_.at(loop.states[s]));
+    Node start{node.title, node.name, node.op, "", {loop.states[s]}, {all}, {}};
+    start.attributes["steps"] = integer_attribute(loop.count);
+    make_statements(start, &start_state);
+    body.states.push_back({{}, {}, values_.at(all).tensor});
+  }
+  std::vector<Value> sequences;
+  for (std::size_t s = 0; s < loop.sequences.size(); ++s) {
+    std::string name = loop.sequences[s];
+    if (loop.reversed[s]) {
+      Node reverse{node.title, node.name, node.op, "", {name}, {name + ".reversed"}, {}};
+      reverse.attributes = {{"steps", integer_attribute(loop.count)},
+                            {"from", integer_attribute(loop.axes[s])},
+                            {"to", integer_attribute(loop.axes[s])},
+                            {"reverse", integer_attribute(1)}};
+      make_by(reverse, &move_steps);
+      name += ".reversed";
+    }
+    draft.tensor_of(values_.at(name), name);
+    sequences.push_back(values_.at(name));
+  }
+  if (loop.first_state == 2) {  // a Loop's step number and condition
+    const Sizes shape = loop.body.inputs[0].shape.value_or(Sizes{}).size() == 1 ? Sizes{1} : Sizes{};
+    Sizes all_steps = shape;
+    all_steps.insert(all_steps.begin(), loop.count);
+    TensorData counted = zeros(DType::s64, all_steps);
+    for (std::int64_t k = 0; k < loop.count; ++k) counted.set(k, {0, k});
+    Value numbers{DType::s64, all_steps, {}, std::make_shared<TensorData>(std::move(counted)), ""};
+    const TensorId all = draft.tensor_of(numbers, prefix + "numbers");
+    body.given[enter(0, {DType::s64, shape, {}, nullptr, ""})] = {all, 0, 0};
+    TensorData truth = zeros(DType::boolean, {});
+    truth.set(0, {0, 1});
+    set_value(loop.body.inputs[1].name, {DType::boolean, {}, {}, std::make_shared<TensorData>(truth), ""});
+  }
+  for (std::size_t s = 0; s < initial.size(); ++s) {
+    Value one{initial[s].dtype, initial[s].shape, {}, nullptr, ""};
+    one.narrow = initial[s].narrow;
+    body.states[s].before = enter(loop.first_state + s, one);
+  }
+  std::map<std::pair<TensorId, std::int64_t>, std::string> entered;  // one sequence may be given twice
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    const std::string& name = loop.body.inputs[loop.first_state + initial.size() + s].name;
+    const auto [same, is_new] = entered.emplace(std::pair(sequences[s].tensor, loop.axes[s]), name);
+    if (!is_new) {
+      set_value(name, Value(values_.at(same->second)));
+      continue;
+    }
+    const TensorId id = enter(loop.first_state + initial.size() + s, step_of(sequences[s], loop.axes[s]));
+    body.given[id] = {sequences[s].tensor, static_cast<std::size_t>(loop.axes[s]), 0};
+  }
+  body.first = draft.kernel.statements.size();
+  return body;
+}
+
+void Walk::leave_body(const Node& node, const Looped& loop, LoopBody body, const std::string& prefix) {
+  const std::size_t states = body.states.size();
+  const auto yielded = [&](std::size_t k) -> const std::string& {
+    return loop.body.outputs[loop.first_after + k].name;
+  };
+  const auto value_of = [&](const std::string& name) {
+    Value value = values_.at(name);
+    draft.tensor_of(value, prefix + name);
+    values_.at(name).tensor = value.tensor;
+    return value;
+  };
+  std::vector<Value> after, results;
+  for (std::size_t s = 0; s < states; ++s) {
+    after.push_back(value_of(yielded(s)));
+    const Tensor& before = draft.kernel.tensors[body.states[s].before.index()];
+    if (after[s].shape != before.shape || after[s].dtype != before.dtype)
+      throw Refused{"a state changes its shape or type", ""};
+    body.states[s].after = after[s].tensor;
+  }
+  for (std::size_t k = states; k < node.outputs.size(); ++k) {
+    results.push_back(value_of(yielded(k)));
+    body.results.push_back(results.back().tensor);
+  }
+  const std::map<TensorId, Slice> slices = repeat_body(draft, body);
+  for (std::size_t s = 0; s < states; ++s) {
+    if (s >= node.outputs.size() || node.outputs[s].empty()) continue;
+    take(node, fmt::format("{}state{}", prefix, s), node.outputs[s], 0, loop.count);
+    values_.at(node.outputs[s]).narrow = after[s].narrow;
+  }
+  for (std::size_t k = states; k < node.outputs.size(); ++k) {
+    if (node.outputs[k].empty()) continue;
+    const auto slice = slices.find(results[k - states].tensor);
+    place_results(node, k, results[k - states], slice == slices.end() ? std::nullopt : std::optional(slice->second),
+                  loop.count, states);
+  }
+}
+
+/// Output `k` from the results of all steps, or from the one of each.
+void Walk::place_results(const Node& node, std::size_t k, Value value, const std::optional<Slice>& slice,
+                         std::int64_t count, std::size_t states) {
+  const auto stated = [&](const char* name) -> std::int64_t {
+    const auto found = node.attributes.find(name);
+    return found == node.attributes.end() || k - states >= found->second.ints.size() ? 0
+                                                                                     : found->second.ints[k - states];
+  };
+  const std::string from = fmt::format("{}.steps", node.outputs[k]);
+  const int narrow = value.narrow;
+  if (slice) {
+    value = {value.dtype, draft.kernel.tensors[slice->of.index()].shape, slice->of, nullptr, ""};
+  }
+  set_value(from, value);
+  Node move{node.title, node.name, node.op, "", {from}, {node.outputs[k]}, {}};
+  move.attributes = {{"steps", integer_attribute(count)},
+                     {"to", integer_attribute(stated("scan_output_axes"))},
+                     {"reverse", integer_attribute(stated("scan_output_directions"))}};
+  if (slice) {
+    move.attributes["from"] = integer_attribute(static_cast<std::int64_t>(slice->axis));
+    move.attributes["offset"] = integer_attribute(slice->offset);
+  }
+  make_by(move, &move_steps);
+  missing_.erase(node.outputs[k]);
+  values_.at(node.outputs[k]).narrow = narrow;
+}
+
+}  // namespace isamap::importing
