@@ -272,6 +272,12 @@ template <class V, class F> [[gnu::always_inline]] inline V each_lane(V v, F f) 
       {"float_sigmoid", {"float_exp", "magnitude"}, {}, float_sigmoid_text},
       {"float_tanh", {"split_exponent", "multiply_add", "magnitude", "with_sign"}, {}, float_tanh_text},
       {"float_erf", {"split_exponent", "multiply_add", "magnitude", "with_sign"}, {}, float_erf_text},
+      {"float_log", {"bits_as", "word_of", "multiply_add"}, {}, float_log_text},
+      {"quarter_turns", {"bits_as", "word_of", "multiply_add"}, {}, quarter_turns_text},
+      {"small_angles", {"bits_as", "word_of", "magnitude"}, {"<cstring>"}, small_angles_text},
+      {"float_sin", {"quarter_turns", "small_angles"}, {"<cmath>"}, float_sin_text},
+      {"float_cos", {"quarter_turns", "small_angles"}, {"<cmath>"}, float_cos_text},
+      {"float_atan", {"multiply_add", "magnitude", "with_sign"}, {}, float_atan_text},
   };
 }
 
