@@ -411,8 +411,8 @@ class LoopDistributor {
 
 }  // namespace
 
-std::vector<Node> deal_out(const std::vector<Node>& kernel, Program& program, const HardwareModel& model, UnitId grid,
-                           std::int64_t threads) {
+std::vector<Node> distribute_loops(const std::vector<Node>& kernel, Program& program, const HardwareModel& model,
+                                   UnitId grid, std::int64_t threads) {
   const ThreadBinding spread(kernel, model, grid);
   // Blocks have nothing of their own here, and nothing outside the loop waits for them.
   const auto loop = kernel.size() == 1 ? std::get_if<Loop>(&kernel[0].is) : nullptr;

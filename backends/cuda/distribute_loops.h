@@ -21,7 +21,7 @@ namespace isamap {
 /// The nodes of one launch; the program gets the registers of partial sums. Of a unit without a fixed count as many
 /// instances are asked for as make about `threads` threads in a block, unless loops of the kernel ask for a number
 /// themselves.
-std::vector<Node> deal_out(const std::vector<Node>& kernel, Program& program, const HardwareModel& model, UnitId grid,
-                           std::int64_t threads = usual_threads);
+std::vector<Node> distribute_loops(const std::vector<Node>& kernel, Program& program, const HardwareModel& model,
+                                   UnitId grid, std::int64_t threads = usual_threads);
 
 }  // namespace isamap

@@ -214,7 +214,7 @@ class EntryPrinter {
 
   /// Adds the kernel; returns the text of its launch.
   std::string kernel(const Launch& launch, const std::string& entry, const std::vector<const HostLoop*>& around) {
-    std::vector<Node> nodes = deal_out(launch.nodes, program_, file_.model, file_.grid);
+    std::vector<Node> nodes = distribute_loops(launch.nodes, program_, file_.model, file_.grid);
     store_begun_sums(nodes, launch.nodes, begun_, program_);
     name_buffers();
     const std::string name = file_.names.unique(entry + "_" + std::to_string(++kernel_count_));

@@ -62,7 +62,7 @@ class Simulation {
                [this](const Node& nest, const std::int64_t* loops) { host(nest, loops); }, [](const std::string&) {},
                [this] { return ends(); }});
     if (!ends()) commands(-1);
-    if (!ends()) hand_over();
+    if (!ends()) run_externally();
     if (!ends()) part_ends();
     if (!ends()) drain();
     if (!ends())
@@ -103,12 +103,12 @@ class Simulation {
 
   /// Runs the commands since the last host nest in the external simulator. It loses its memories and state when it
   /// exits, so a program is given to it in one piece.
-  void hand_over() {
+  void run_externally() {
     if (collected_.empty()) return;
-    if (handed_over_)
+    if (ran_externally_)
       return fail(error("the program has host nests between commands, which an external simulator cannot execute",
                         "choose another schedule, or leave out program.run.simulator"));
-    handed_over_ = true;
+    ran_externally_ = true;
     const auto& text = model_.program;
     const auto line = [](const std::string& words) { return words.empty() ? "" : words + "\n"; };
     const auto done =
@@ -125,7 +125,7 @@ class Simulation {
 
   void host(const Node& nest, const std::int64_t* loops) {
     commands(hosts_++);
-    if (!ends()) hand_over();
+    if (!ends()) run_externally();
     if (!ends()) drain();
     machine_.wait();
     if (!ends()) problem_ = host_.run(nest, loops);
@@ -202,7 +202,7 @@ class Simulation {
   std::int64_t hosts_ = 0, executed_ = 0, cycles_ = 0;
   std::string collected_;  ///< commands for the external simulator
   std::string missing_, limit_;
-  bool handed_over_ = false;
+  bool ran_externally_ = false;
   const SimulationHooks* hooks_ = nullptr;
   std::optional<std::size_t> part_;  ///< of a model, since its marker
   bool enough_ = false;
