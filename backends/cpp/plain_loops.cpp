@@ -34,6 +34,7 @@ class StatementLoops {
  public:
   StatementLoops(const LoopContext& context, std::size_t s)
       : kernel_(context.kernel),
+        number_(s),
         symbolic_(kernel_.statements[s]),
         statement_(kernel_.sample.statements[s]),
         machine_(context.machine),
@@ -44,6 +45,7 @@ class StatementLoops {
   }
 
   std::string print() {
+    if (const auto scatter = scatter_of(kernel_, number_)) return print_scatter(*scatter);
     const bool sums = !reduced_.empty();
     const auto inner = innermost();
     const bool inner_sums = inner && statement_.domain.dims[*inner].kind == DimKind::reduction;
@@ -74,6 +76,56 @@ class StatementLoops {
   void close() {
     --depth_;
     line("}");
+  }
+
+  /// Each update at its place (ir/scatter.h): the loops that positions depend on, with one along which they are
+  /// neighbours in memory last; digits; loops over rows of elements with one position.
+  std::string print_scatter(const Scatter& scatter) {
+    std::vector<std::size_t> loops = parallel_, inner, row;
+    loops.insert(loops.end(), reduced_.begin(), reduced_.end());
+    std::erase_if(loops, [&](std::size_t d) {
+      const bool digit = scatter.has(symbolic_name(d)), apart = has_own_elements(d),
+                 in_row = apart && !scatter.fixed.contains(symbolic_name(d)),
+                 next = apart && inner.empty() && follows_positions(d, scatter);
+      if (!digit && in_row) row.push_back(d);
+      if (!digit && !in_row && next) inner.push_back(d);
+      return digit || in_row || next;
+    });
+    loops.insert(loops.end(), inner.begin(), inner.end());
+    for (const std::size_t d : loops) open(d);
+    open_digits(scatter);
+    for (const std::size_t d : row) open(d, d == row.back() && !moves_across(d));
+    line(text_of_.combined(text_of_.place(0), text_of_.place(0), scatter.term));
+    while (depth_ > 2) close();
+    return "  {\n" + text_ + "  }\n";
+  }
+  void open_digits(const Scatter& scatter) {
+    std::string count;
+    std::vector<std::size_t> dims;
+    for (const NamedExtent& digit : scatter.digits) {
+      std::size_t d = 0;
+      while (symbolic_name(d) != digit.first) ++d;
+      dims.push_back(d);
+      count += (count.empty() ? "static_cast<unsigned long>(" : " * ") + text_of_.extent(d);
+    }
+    line(fmt::format("if (const unsigned long at = {}; at < {})) {{", text_of_.position_in(scatter), count));
+    ++depth_;
+    for (std::size_t n = 0; n < dims.size(); ++n) {
+      const std::int64_t weight = scatter.weight(n);
+      line(fmt::format("const long {} = static_cast<long>({}{});", dim_name(dims[n]),
+                       weight == 1 ? "at" : fmt::format("at / {}", weight),
+                       n == 0 ? "" : fmt::format(" % {}", scatter.digits[n].second)));
+    }
+  }
+  std::string symbolic_name(std::size_t d) const { return symbolic_dim(statement_.domain.dims[d].name); }
+  bool has_own_elements(std::size_t d) const {
+    const auto& write = symbolic_.index[0];
+    return std::find(write.begin(), write.end(), AffineExpr::dim(symbolic_name(d))) != write.end();
+  }
+  bool follows_positions(std::size_t d, const Scatter& scatter) const {
+    return std::any_of(scatter.operands.begin(), scatter.operands.end(), [&](int operand) {
+      return operand + 1 < access_count(statement_) && movement(operand + 1, d) == 1;
+    });
   }
   const std::string& dim_name(std::size_t d) const { return text_of_.dim_name(d); }
 
@@ -148,6 +200,7 @@ class StatementLoops {
   }
 
   const SymbolicKernel& kernel_;
+  std::size_t number_;
   const SymbolicStatement& symbolic_;
   const Computation& statement_;
   const HardwareModel& machine_;

@@ -139,13 +139,28 @@ std::string StatementText::outside_text(double value, TensorId id) const {
   return elements_.value(constant(value, type), {});
 }
 
-std::string StatementText::combined(const std::string& to, const std::string& old) {
+void StatementText::find_places() {
   places_.clear();
   for (int a = 1; a < access_count(statement_); ++a) places_.push_back(place(a));
   for (const AffineExpr& value : symbolic_.values)
     places_.push_back(fmt::format("static_cast<std::int32_t>({})", affine_text(value, names_)));
+}
+
+std::string StatementText::combined(const std::string& to, const std::string& old) {
+  return combined(to, old, statement_.body);
+}
+
+std::string StatementText::combined(const std::string& to, const std::string& old, const ScalarExpr& value) {
+  find_places();
   const Tensor& tensor = kernel_.sample.tensors[statement_.write.tensor.index()];
-  return elements_.statement(statement_.reduction, tensor.dtype, to, statement_.body, places_, old);
+  return elements_.statement(statement_.reduction, tensor.dtype, to, value, places_, old);
+}
+
+std::string StatementText::position_in(const Scatter& scatter) {
+  find_places();
+  const std::string place = fmt::format("static_cast<unsigned long>({})", elements_.value(scatter.place, places_));
+  if (scatter.offset == AffineExpr()) return place;
+  return fmt::format("{} - static_cast<unsigned long>({})", place, affine_text(scatter.offset, names_));
 }
 
 }  // namespace isamap

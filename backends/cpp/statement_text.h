@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/cpp/text/element_text.h"
+#include "ir/scatter.h"
 #include "isamap/symbolic.h"
 
 namespace isamap {
@@ -42,11 +43,16 @@ class StatementText {
   std::string place(int access) const;    ///< the same; reads beyond the shape yield their value
   /// `to = old (+) value;`
   std::string combined(const std::string& to, const std::string& old);
+  /// The same with a part of the body for the value.
+  std::string combined(const std::string& to, const std::string& old, const ScalarExpr& value);
+  /// Where an update of a scatter lies among the elements, unsigned: beyond them if it is negative.
+  std::string position_in(const Scatter& scatter);
 
   /// Around each read of an array: of a language whose arrays are objects.
   std::function<std::string(TensorId tensor, const std::string& element)> read;
 
  private:
+  void find_places();
   const std::vector<AffineExpr>& shape_of(int access) const;
   std::string address(int access) const;
   bool within(const AffineExpr& index, const AffineExpr& extent) const;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "frontends/onnx/maker.h"
+#include "frontends/onnx/updates.h"
 
 namespace isamap::importing {
 namespace {
@@ -363,7 +364,7 @@ void make_reverse_sequence(Maker& m) {
   m.say(access("Y", i) + " = " + access("X0", from), extents_of(i, x));
 }
 
-/// Y[..] = X[..] where no position hits, else the update, by comparing each position of the axis with each update.
+/// Y = X, then each element with the updates whose position along the axis it has: a scatter (ir/scatter.h).
 void make_scatter_elements(Maker& m) {
   const Sizes &x = m.shape(0), &u = m.shape(1);
   const std::size_t axis = axis_of(m, 0);
@@ -386,32 +387,19 @@ void make_scatter_elements(Maker& m) {
   Extents all = reached;
   all["u"] = u[axis];
   const std::string hit = fmt::format("s64({}) == s64(value({}))", access("J", from), i[axis]);
-  const std::string update = access("X2", from), y = access("Y", i);
+  const std::string y = access("Y", i);
   m.result("Y", 0, m.dtype(0), x);
   if (how != "none") {
-    const std::map<std::string, std::pair<const char*, const char*>> ways = {
-        {"add", {"+=", "0"}}, {"mul", {"*=", "1"}}, {"max", {"max=", ""}}, {"min", {"min=", ""}}};
-    const auto way = ways.find(how);
-    if (way == ways.end()) throw contradiction("the reduction '" + how + "' has no meaning");
-    std::string neutral = way->second.second;
-    if (neutral.empty()) {
-      const Scalar s = identity(how == "max" ? Reduction::max : Reduction::min, m.dtype(0));
-      neutral = m.scalar("N", m.dtype(0), s);
-    }
     m.say(y + " = " + access("X0", i), extents);
-    m.say(fmt::format("{} {} select({}, {}, {})", y, way->second.first, hit, update, neutral), all);
-    return;
+    return m.say(combined_update(m, y, how, hit, access("X2", from)), all);
   }
-  m.temporary("L", DType::s32, box);  // the last update of each element, or -1
-  m.say(fmt::format("{} max= select({}, value(u), -1)", access("L", i), hit), all);
-  m.temporary("S", m.dtype(2), box);
+  m.temporary("L", DType::s32, box);
+  m.say(last_update(access("L", i), hit), all);
+  if (box != x) m.padded("M", "L", -1), m.padded("U", "X2", 0);
+  const std::string number = access(box == x ? "L" : "M", i);
   Names last = i;
-  last[axis] = "at(" + access("L", i) + ")";
-  m.say(access("S", i) + " = " + access("X2", last), reached);
-  const bool whole = box == x;
-  if (!whole) m.padded("M", "L", -1), m.padded("T", "S", 0);
-  m.say(fmt::format("{} = select({} < 0, {}, {})", y, access(whole ? "L" : "M", i), access("X0", i),
-                    access(whole ? "S" : "T", i)),
+  last[axis] = "at(" + number + ")";
+  m.say(fmt::format("{} = select({} < 0, {}, {})", y, number, access("X0", i), access(box == x ? "X2" : "U", last)),
         extents);
 }
 

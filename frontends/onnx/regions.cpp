@@ -11,6 +11,7 @@
 
 #include "frontends/onnx/maker.h"
 #include "frontends/onnx/positions.h"
+#include "frontends/onnx/updates.h"
 #include "frontends/onnx/windows.h"
 
 namespace isamap::importing {
@@ -277,9 +278,6 @@ void make_max_unpool(Maker& m) {
   const Sizes& x = m.shape(0);
   const Sizes sizes = unpooled_sizes(m);
   const std::int64_t in = product_of(x, 2), out = product_of(sizes);
-  constexpr double most_compared = 1 << 26;
-  if (static_cast<double>(x[0] * x[1]) * static_cast<double>(in) * static_cast<double>(out) > most_compared)
-    throw Refused{"too many elements to look for those of each place", "end the model before it: --until TENSOR"};
   Sizes whole{x[0], x[1]}, flat{x[0], x[1], in};
   whole.insert(whole.end(), sizes.begin(), sizes.end());
   const Names i = iterators(sizes.size(), "ijk"), digits = digits_of("u", Sizes(x.begin() + 2, x.end()), sizes.size());
@@ -295,13 +293,11 @@ void make_max_unpool(Maker& m) {
   compared["u"] = in;
   m.temporary("G", m.dtype(0), flat);
   m.temporary("L", DType::s32, whole);
-  m.temporary("S", m.dtype(0), whole);
   m.say("G[n,c,u] = " + access("X0", from), {{"n", x[0]}, {"c", x[1]}, {"u", in}});
-  m.say(fmt::format("{} max= select(s64({}) == s64(value(({}*n + c)*{} + {})), value(u), -1)", access("L", to),
-                    access("X1", from), x[1], out, place),
+  m.say(last_update(access("L", to),
+                    fmt::format("s64({}) == s64(value(({}*n + c)*{} + {}))", access("X1", from), x[1], out, place)),
         compared);
-  m.say(fmt::format("{} = G[n,c,at({})]", access("S", to), access("L", to)), points);
-  const std::string value = fmt::format("select({} < 0, 0, {})", access("L", to), access("S", to));
+  const std::string value = fmt::format("select({0} < 0, 0, G[n,c,at({0})])", access("L", to));
   if (!m.has(2)) {
     m.result("Y", 0, m.dtype(0), whole);
     return m.say(access("Y", to) + " = " + value, points);

@@ -11,6 +11,7 @@
 
 #include "frontends/onnx/maker.h"
 #include "frontends/onnx/positions.h"
+#include "frontends/onnx/updates.h"
 
 namespace isamap::importing {
 namespace {
@@ -471,89 +472,6 @@ void say_updates(Maker& m, const Updates& up) {
   m.say(access("U", to) + " = " + access("X2", from), extents_of(to, shape));
 }
 
-/// How updates combine with what is there.
-struct Combination {
-  const char* op;    ///< of a statement
-  const char* both;  ///< of two values {0} and {1}
-  Reduction reduction;
-};
-const Combination& combination_of(const std::string& how) {
-  static const std::map<std::string, Combination> all = {{"add", {"+=", "{0} + {1}", Reduction::add}},
-                                                         {"mul", {"*=", "{0} * {1}", Reduction::mul}},
-                                                         {"max", {"max=", "max({0}, {1})", Reduction::max}},
-                                                         {"min", {"min=", "min({0}, {1})", Reduction::min}}};
-  const auto found = all.find(how);
-  if (found == all.end()) throw contradiction("the reduction '" + how + "' has no meaning");
-  return found->second;
-}
-
-/// Doublings until one link spans `count` updates.
-int doublings_of(std::int64_t count) {
-  int doublings = 0;
-  while ((std::int64_t{1} << doublings) < count) ++doublings;
-  return doublings;
-}
-
-/// The updates of an element are a list: F is its first one, N the next one of each update, or -1. Each doubling
-/// (pointer jumping: Wyllie, "The complexity of parallel computations", 1979) adds to an update the sum that its link
-/// leads to, and doubles the link; then A of the first one is the sum of all. Only positions are compared: once for an
-/// update in place of once for each of its values.
-void say_sums_of_lists(Maker& m, const Updates& up, const Combination& how, const std::string& hit,
-                       const Extents& elements) {
-  const Sizes &x = m.shape(0), named(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(up.depth));
-  const Sizes values = m.shape_of("U");
-  Names at{"u"}, next{"at(N0[u])"};
-  at.insert(at.end(), up.rest.begin(), up.rest.end());
-  next.insert(next.end(), up.rest.begin(), up.rest.end());
-  m.temporary("F", DType::s32, named);
-  m.temporary("N0", DType::s32, {up.count});
-  constexpr std::int64_t none = INT32_MAX;
-  m.say(fmt::format("{} min= select({}, value(u), {})", access("F", up.element), hit, none), elements);
-  m.say(fmt::format("N0[u] min= select(J[v] == J[u] and value(v) > value(u), value(v), {})", none),
-        {{"u", up.count}, {"v", up.count}});
-  std::string sum = "U";
-  const int doublings = doublings_of(up.count);
-  for (int d = 0; d < doublings; ++d) {
-    const std::string link = fmt::format("N{}", d), made = fmt::format("A{}", d);
-    next[0] = fmt::format("at({}[u])", link);
-    m.temporary(made, m.dtype(0), values);
-    m.say(fmt::format("{} = select({}[u] == {}, {}, {})", access(made, at), link, none, access(sum, at),
-                      fmt::format(fmt::runtime(how.both), access(sum, at), access(sum, next))),
-          extents_of(at, values));
-    sum = made;
-    if (d + 1 == doublings) break;
-    m.temporary(fmt::format("N{}", d + 1), DType::s32, {up.count});
-    m.say(fmt::format("N{0}[u] = select({1}[u] == {2}, {2}, {1}[at({1}[u])])", d + 1, link, none), {{"u", up.count}});
-  }
-  Names all = up.element, first{"at(" + access("F", up.element) + ")"};
-  all.insert(all.end(), up.rest.begin(), up.rest.end());
-  first.insert(first.end(), up.rest.begin(), up.rest.end());
-  m.say(fmt::format("{} = select({} == {}, {}, {})", access("Y", all), access("F", up.element), none, access("X0", all),
-                    fmt::format(fmt::runtime(how.both), access("X0", all), access(sum, first))),
-        extents_of(all, x));
-}
-
-/// Y = X, then each element with each update.
-void say_sums(Maker& m, const Combination& how, const std::string& hit, const Names& all, const Names& update,
-              std::int64_t count) {
-  const Extents points = extents_of(all, m.shape(0));
-  Extents with_updates = points;
-  with_updates["u"] = count;
-  const Scalar s = identity(how.reduction, m.dtype(0));
-  const std::string neutral = m.scalar("N", m.dtype(0), s);
-  m.say(access("Y", all) + " = " + access("X0", all), points);
-  m.say(fmt::format("{} {} select({}, {}, {})", access("Y", all), how.op, hit, access("U", update), neutral),
-        with_updates);
-}
-
-/// Do lists take fewer points of statements than each element with each update?
-bool lists_are_shorter(const Sizes& x, const Updates& up) {
-  const auto updates = static_cast<double>(up.count), elements = static_cast<double>(product_of(x, 0, up.depth)),
-             rest = static_cast<double>(product_of(x, up.depth));
-  const double lists = (elements + updates) * updates + updates * (rest + 1) * doublings_of(up.count) + elements * rest;
-  return lists < elements * updates * rest;
-}
-
 void make_scatter_nd(Maker& m) {
   const Sizes &x = m.shape(0), &index = m.shape(1);
   if (index.empty() || index.back() < 1 || static_cast<std::size_t>(index.back()) > x.size())
@@ -569,9 +487,6 @@ void make_scatter_nd(Maker& m) {
     m.result("Y", 0, m.dtype(0), x);
     return m.say(access("Y", all) + " = " + access("X0", all), extents_of(all, x));
   }
-  constexpr double most_compared = 1 << 26;
-  if (static_cast<double>(up.count) * static_cast<double>(product_of(x, 0, up.depth)) > most_compared)
-    throw Refused{"too many updates to look for those of each element", ""};
   up.element.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(up.depth));
   up.rest.assign(all.begin() + static_cast<std::ptrdiff_t>(up.depth), all.end());
   say_updates(m, up);
@@ -587,17 +502,16 @@ void make_scatter_nd(Maker& m) {
   Names update = {"u"};
   update.insert(update.end(), up.rest.begin(), up.rest.end());
   if (how != "none") {
-    const Combination& way = combination_of(how);
-    if (!m.of_all_sizes() && lists_are_shorter(x, up)) return say_sums_of_lists(m, up, way, hit, elements);
-    return say_sums(m, way, hit, all, update, up.count);
+    Extents with_updates = points;
+    with_updates["u"] = up.count;
+    m.say(y + " = " + access("X0", all), points);
+    return m.say(combined_update(m, y, how, hit, access("U", update)), with_updates);
   }
-  m.temporary("L", DType::s32, named);  // the last update of each element, or -1
-  m.say(fmt::format("{} max= select({}, value(u), -1)", access("L", up.element), hit), elements);
-  m.temporary("S", m.dtype(0), x);
-  update[0] = "at(" + access("L", up.element) + ")";
-  m.say(access("S", all) + " = " + access("U", update), points);
-  m.say(fmt::format("{} = select({} < 0, {}, {})", y, access("L", up.element), access("X0", all), access("S", all)),
-        points);
+  m.temporary("L", DType::s32, named);
+  m.say(last_update(access("L", up.element), hit), elements);
+  const std::string last = access("L", up.element);
+  update[0] = "at(" + last + ")";
+  m.say(fmt::format("{} = select({} < 0, {}, {})", y, last, access("X0", all), access("U", update)), points);
 }
 
 }  // namespace

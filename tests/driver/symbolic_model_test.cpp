@@ -278,6 +278,40 @@ TEST(SymbolicModels, RecurrencesOfEverySizeAreRefusedByName) {
   EXPECT_EQ(made.diagnostics().front().hint, "bind its size with --sizes");
 }
 
+/// Each row goes to its place, if that is a row.
+Model placed_at(std::int64_t n) {
+  return with_origins(model_of(fmt::format(R"(kernel placed
+tensor X: f32[{0},4]
+tensor J: s32[{0},4]
+tensor L: s32[{0},4]
+tensor S: f32[{0},4]
+tensor Y: f32[{0},4]
+at: J[u,k] = value(2*u - 3*k) over u: {0}, k: 4
+last: L[i,k] max= select(s64(J[u,k]) == s64(value(i)), value(u), -2147483648) over i: {0}, k: 4, u: {0}
+sum: S[i,k] += select(J[u,2] == value(i), X[u,k], 0) over i: {0}, k: 4, u: {0}
+place: Y[i,k] = S[i,k] + select(L[i,k] < 0, -1, X[at(L[i,k]),k]) over i: {0}, k: 4
+)",
+                                           n)));
+}
+
+TEST(SymbolicModels, ScattersHaveNoLoopsOverElements) {
+  Compiled compiled("N=1..40@9", placed_at);
+  for (const std::int64_t n : {1, 2, 7, 40}) {
+    const ModelRun run = compiled.run(n, placed_at(n));
+    EXPECT_EQ(static_cast<int>(run.code), 0) << n << ": " << render(run.problems);
+  }
+  const auto kernel = symbolic_kernel_from_formula("L[i,k] max= select(J[u,k] == value(i + 2), value(u), -2147483648)",
+                                                   "i=?,k=8,u=?", "L=s32,J=s32", {});
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  Surroundings around;
+  const auto text = print_plain_loops(*kernel, model_machine(), "placed", true, around);
+  ASSERT_TRUE(text) << render(text.diagnostics());
+  EXPECT_EQ(text->find("for (long i_i"), std::string::npos) << *text;
+  EXPECT_NE(text->find("- static_cast<unsigned long>(2); at < static_cast<unsigned long>("), std::string::npos)
+      << *text;
+  EXPECT_LT(text->find("for (long i_u"), text->find("for (long i_k")) << *text;  // positions of a row are neighbours
+}
+
 TEST(SymbolicModels, AnotherImportAtASizeIsFound) {
   Compiled compiled("N=1..40@9");
   for (const std::int64_t n : {1, 5}) {

@@ -14,6 +14,7 @@
 #include <set>
 
 #include "frontends/layers.h"
+#include "ir/scatter.h"
 #include "ir/text/parse.h"
 #include "isamap/frontends.h"
 #include "tests/frontends/onnx_bytes.h"
@@ -860,7 +861,6 @@ TEST_F(ModelTest, UpdatesOfAPartOfTheOtherDimensions) {
             path_ + ": node 0 (ScatterElements): positions of [2, 6] do not fit [3, 5]\n");
 }
 
-/// Many updates of long rows become lists, few of short ones are compared with each element.
 TEST_F(ModelTest, UpdatesOfRowsCombine) {
   set_ = 18;
   for (const std::int64_t rows : {1, 2, 3, 9})
@@ -885,25 +885,27 @@ TEST_F(ModelTest, UpdatesOfRowsCombine) {
         }
 }
 
-/// Each row of updates is compared with each row once, not each of its elements.
-TEST_F(ModelTest, UpdatesOfLongRowsAreComparedOnce) {
+/// Updates and unpooled elements are scatters; in a program for all sizes the statements do not depend on sizes.
+TEST_F(ModelTest, UpdatesAreScatters) {
   set_ = 18;
-  const auto model = import(input("x", {1000, 64}) + input("i", {500, 1}, 7) + input("u", {500, 64}) +
-                            node("ScatterND", {"x", "i", "u"}, "y", word("reduction", "add")) + output("y"));
-  ASSERT_TRUE(model) << render(model.diagnostics());
-  EXPECT_LT(point_count(model->kernel), 1000 * 500 + 500 * 500 + 10 * 500 * 65 + 3 * 1000 * 64);
-  // In a program for all sizes the statements do not depend on sizes.
-  ModelOptions options;
-  options.of_all_sizes = true;
-  std::set<std::size_t> counts;
-  for (const std::int64_t rows : {3, 500}) {
-    const auto other = import(input("x", {1000, 64}) + input("i", {rows, 1}, 7) + input("u", {rows, 64}) +
-                                  node("ScatterND", {"x", "i", "u"}, "y", word("reduction", "add")) + output("y"),
-                              options);
-    ASSERT_TRUE(other) << render(other.diagnostics());
-    counts.insert(other->kernel.statements.size());
-  }
-  EXPECT_EQ(counts.size(), 1U);
+  for (const bool of_all_sizes : {false, true})
+    for (const std::string& how : {"none", "add", "mul", "max", "min"})
+      for (const std::string& nodes :
+           {input("x", {30, 20, 8}) + input("i", {9, 2}, 7) + input("u", {9, 8}) +
+                node("ScatterND", {"x", "i", "u"}, "y", word("reduction", how)),
+            input("x", {30, 8}) + input("i", {9, 8}, 7) + input("u", {9, 8}) +
+                node("ScatterElements", {"x", "i", "u"}, "y", integer("axis", 0) + word("reduction", how)),
+            input("x", {2, 3, 4, 5}) + input("i", {2, 3, 4, 5}, 7) +
+                node("MaxUnpool", {"x", "i"}, "y", ints("kernel_shape", {2, 2}) + ints("strides", {2, 2}))}) {
+        ModelOptions options;
+        options.of_all_sizes = of_all_sizes;
+        const auto model = import(nodes + output("y"), options);
+        ASSERT_TRUE(model) << render(model.diagnostics());
+        std::size_t scatters = 0;
+        for (const Computation& statement : model->kernel.statements) scatters += scatter_of(statement) ? 1 : 0;
+        EXPECT_EQ(scatters, 1u) << print(model->kernel);
+        EXPECT_LE(model->kernel.statements.size(), 5u) << print(model->kernel);
+      }
 }
 
 TEST_F(ModelTest, LoopsWithoutSteps) {

@@ -8,6 +8,8 @@
 #include "backends/common/expand_loops.h"
 #include "backends/cpp/function/declarations.h"
 #include "backends/cpp/function/hoist_guards.h"
+#include "backends/cpp/function/scatter_loops.h"
+#include "backends/cpp/function/scatter_printer.h"
 #include "backends/cpp/function/statement_printer.h"
 #include "backends/cpp/function/team.h"
 #include "backends/cpp/function/thread_values.h"
@@ -55,6 +57,16 @@ std::string trip_text(const RuntimeNumbers* numbers, const Loop& loop) {
   if (numbers != nullptr)
     if (const auto found = numbers->trips.find(loop.variable); found != numbers->trips.end()) return found->second;
   return std::to_string(loop.trip);
+}
+
+/// The declaration and the condition of a loop.
+std::string steps_text(const PrintedFunction& function, const PlaceText& places, const Loop& loop,
+                       const std::string& name) {
+  if (function.numbers != nullptr)
+    if (const auto found = function.numbers->ranges.find(loop.variable); found != function.numbers->ranges.end())
+      return range_text(found->second, name, places.index(found->second.row), trip_text(function.numbers, loop));
+  return fmt::format("{0} {1} = 0; {1} < {2}", function.dialect != nullptr ? function.dialect->loop_number : "long",
+                     name, trip_text(function.numbers, loop));
 }
 
 /// An innermost loop over few terms of sums in registers, which suffice when it is unrolled (register_hints.h).
@@ -200,15 +212,8 @@ class Printer {
     around_.pop_back();
     if (!number) print_steps(loop, item, {});
   }
-  std::string steps_text(const Loop& loop, const std::string& name) const {
-    if (function_.numbers != nullptr)
-      if (const auto found = function_.numbers->ranges.find(loop.variable); found != function_.numbers->ranges.end())
-        return range_text(found->second, name, statements_.places().index(found->second.row),
-                          trip_text(function_.numbers, loop));
-    return fmt::format("{0} {1} = 0; {1} < {2}", dialect_ != nullptr ? dialect_->loop_number : "long", name,
-                       trip_text(function_.numbers, loop));
-  }
   void print_steps(const Loop& loop, const Item& item, const std::set<int>& fresh) {
+    if (dialect_ == nullptr && scatters_.print(loop, item, fresh, [&] { nested(item.body); })) return;
     const auto unit = model_.find_unit(loop.unit);
     const std::string threads = unit && !divided_ ? model_.unit(*unit).threads.loop : "";
     if (!threads.empty() && team_) return print_share(loop, item, fresh);
@@ -222,7 +227,7 @@ class Printer {
     if (dialect_ != nullptr && !dialect_->before_loop.empty()) line(dialect_->before_loop);
     if (dialect_ == nullptr && is_worth_unrolling(function_.numbers, loop, item, function_.hints, model_))
       line(fmt::format("#pragma GCC unroll {}", loop.trip));
-    line(fmt::format("for ({1}; ++{0}) {{{2}", name, steps_text(loop, name),
+    line(fmt::format("for ({1}; ++{0}) {{{2}", name, steps_text(function_, statements_.places(), loop, name),
                      loop.unit.empty() ? ""
                                        : fmt::format("  // instances of {}, {}", loop.unit,
                                                      threads.empty() ? "one after another" : "side by side")));
@@ -307,7 +312,7 @@ class Printer {
 
   void print(const Call& call, const Item& item, const std::set<int>& fresh) { statements_.call(call, item, fresh); }
   void print(const Element& element, const Item& item, const std::set<int>& fresh) {
-    statements_.element(element, item, fresh);
+    statements_.element(scatters_.inside(element), item, fresh);
   }
   void print(const Sync& sync, const Item&, const std::set<int>&) { statements_.sync(sync, opened_, in_unit_ > 0); }
   void print(const Comment& comment, const Item&, const std::set<int>&) { statements_.comment(comment); }
@@ -319,6 +324,7 @@ class Printer {
   OpenLoops open_;
   TextLines out_;
   StatementPrinter statements_{function_, open_, out_};
+  ScatterPrinter scatters_{function_, open_, out_, statements_};
   std::vector<const Loop*> around_;  ///< with a dialect: open loops on units
   std::set<int> opened_;             ///< variables opened by a statement and written by later calls
   std::string condition_;            ///< open condition of the block
@@ -335,7 +341,7 @@ Result<FunctionBody> print_body(const std::vector<Node>& nodes, const BodyContex
   const auto& [program, model, buffers, constant, elements, dialect, numbers, team] = context;
   auto expanded = expand(nodes, model, max_statements);
   if (!expanded) return expanded.diagnostics();
-  if (dialect == nullptr) *expanded = hoist_guards(std::move(*expanded));
+  if (dialect == nullptr) *expanded = scatter_loops_inward(hoist_guards(std::move(*expanded)), program);
   Places places;
   places.buffers = buffers;
   Diagnostics diagnostics;

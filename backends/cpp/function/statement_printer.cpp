@@ -124,15 +124,31 @@ void StatementPrinter::forget_before(const Item& item) {
 void StatementPrinter::element(const Element& element, const Item& item, const std::set<int>& fresh) {
   declare(fresh);
   std::vector<std::string> reads;
-  for (std::size_t i = 1; i < item.places.size(); ++i) {
-    name_computed(element.reads[i - 1], reads);
-    reads.push_back(element.reads[i - 1].buffer.valid()
-                        ? value_at(item.places[i])
-                        : portable_type(DType::s32) + "(" + place_.index(item.places[i].last) + ")");
-  }
+  for (std::size_t r = 0; r < element.reads.size(); ++r) reads.push_back(read_of(element, item, r, reads));
   const DType type = function_.program.buffers[element.write.buffer.index()].dtype;
   out_.line(function_.elements.statement(element.reduction, type, element_place(item.places[0]), element.body, reads,
                                          value_at(item.places[0])));
+}
+
+/// `before`: texts of the reads before it, as far as it needs them.
+std::string StatementPrinter::read_of(const Element& element, const Item& item, std::size_t read,
+                                      const std::vector<std::string>& before) {
+  name_computed(element.reads[read], before);
+  const Place& place = item.places[read + 1];
+  return element.reads[read].buffer.valid() ? value_at(place)
+                                            : portable_type(DType::s32) + "(" + place_.index(place.last) + ")";
+}
+
+std::string StatementPrinter::position_in(const Item& item, const Scatter& scatter) {
+  const auto& element = std::get<Element>(item.node->is);
+  std::vector<std::string> reads(element.reads.size());
+  for (const int operand : scatter.operands) {
+    const auto r = static_cast<std::size_t>(operand);
+    reads[r] = read_of(element, item, r, reads);
+  }
+  const auto counted = [](const std::string& text) { return "static_cast<unsigned long>(" + text + ")"; };
+  const std::string place = counted(function_.elements.value(scatter.place, reads));
+  return scatter.offset == AffineExpr() ? place : place + " - " + counted(place_.index(scatter.offset));
 }
 
 /// Subscripts of a read that earlier ones compute, as text in place of their names.

@@ -10,6 +10,7 @@
 #include "backends/cpp/function/place_text.h"
 #include "backends/cpp/function/program_state.h"
 #include "backends/cpp/function/register_hints.h"
+#include "ir/scatter.h"
 
 namespace isamap {
 
@@ -47,6 +48,8 @@ class StatementPrinter {
   /// `fresh`: variables that the item is the first to use.
   void call(const Call& call, const Item& item, const std::set<int>& fresh);
   void element(const Element& element, const Item& item, const std::set<int>& fresh);
+  /// Where an update of a scatter lies among the elements, unsigned: beyond them if it is negative.
+  std::string position_in(const Item& element, const Scatter& scatter);
   /// `opened`: variables that it opens; `in_unit`: inside of a loop over instances, which run one after another.
   void sync(const Sync& sync, const std::set<int>& opened, bool in_unit);
   void comment(const Comment& comment);
@@ -66,6 +69,8 @@ class StatementPrinter {
   std::string block_of(const Word& word);
   std::string element_place(const Place& place);
   std::string value_at(const Place& place) { return place_.value(place, element_place(place)); }
+  std::string read_of(const Element& element, const Item& item, std::size_t read,
+                      const std::vector<std::string>& before);
   void name_computed(const Ref& ref, const std::vector<std::string>& reads);
   std::string pointer_type(BufferId id) const;
 

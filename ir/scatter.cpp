@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/scatter.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+namespace isamap {
+namespace {
+
+/// The common form of element statements and statements.
+struct ReducedTerm {
+  Reduction reduction = Reduction::assign;
+  const ScalarExpr* body = nullptr;
+  std::vector<AffineExpr> write;               ///< subscripts
+  std::vector<std::vector<AffineExpr>> reads;  ///< by operand: subscripts, in which `at$n` is operand n
+  std::vector<const AffineExpr*> values;       ///< by operand; null: it is no value of loops
+  std::vector<NamedExtent> loops;
+};
+
+bool is_identity(const ScalarExpr& e, Reduction reduction) {
+  const auto* number = std::get_if<Constant>(&e.op);
+  return number != nullptr && number->value == as_double(e.type, identity(reduction, e.type));
+}
+
+bool is_counter(DType type) { return type == DType::s32 || type == DType::s64; }
+
+/// The operand below casts that keep all values of 32 bits.
+const Read* read_below(const ScalarExpr& e) {
+  if (const auto* read = std::get_if<Read>(&e.op)) return read;
+  return std::holds_alternative<Cast>(e.op) && is_counter(e.type) ? read_below(e.args[0]) : nullptr;
+}
+
+/// Operands that the value needs, in order.
+std::vector<int> operands_of(const ScalarExpr& e, const ReducedTerm& of) {
+  std::set<int> found;
+  const std::function<void(int)> add = [&](int number) {
+    if (!found.insert(number).second) return;
+    for (const AffineExpr& index : of.reads[static_cast<std::size_t>(number)])
+      for (const std::string& name : index.names())
+        if (const auto by = computed_read(name)) add(*by);
+  };
+  for (const int number : reads_of(e)) add(number);
+  return {found.begin(), found.end()};
+}
+
+/// Is it a term of one subscript of the write, so that each of its values has elements of its own?
+bool tells_elements_apart(const ReducedTerm& of, const std::string& name) {
+  return std::any_of(of.write.begin(), of.write.end(), [&](const AffineExpr& e) {
+    const auto names = e.names();
+    return names.contains(name) && e.is_linear() && std::all_of(names.begin(), names.end(), [&](const std::string& n) {
+             return n == name || std::none_of(of.loops.begin(), of.loops.end(),
+                                              [&](const NamedExtent& loop) { return loop.first == n; });
+           });
+  });
+}
+
+/// Digits of `value` from the weight 1 on: each weight is the product of the extents behind it.
+std::vector<NamedExtent> digits_of(const AffineExpr& value, const ReducedTerm& of, const std::set<std::string>& fixed) {
+  std::vector<NamedExtent> digits;
+  std::int64_t weight = 1;
+  while (weight > 0) {
+    const auto next = std::find_if(of.loops.begin(), of.loops.end(), [&](const NamedExtent& loop) {
+      return value.coefficient(loop.first) == weight && !fixed.contains(loop.first) &&
+             tells_elements_apart(of, loop.first) && std::find(digits.begin(), digits.end(), loop) == digits.end();
+    });
+    if (next == of.loops.end()) break;
+    digits.insert(digits.begin(), *next);
+    weight = next->second < 0 ? 0 : weight * next->second;
+  }
+  return digits;
+}
+
+/// `test` is `place == value`.
+std::optional<Scatter> solved(const ReducedTerm& of, const ScalarExpr& place, const ScalarExpr& value) {
+  const Read* number = read_below(value);
+  if (number == nullptr || !is_counter(place.type)) return std::nullopt;
+  const AffineExpr* e = of.values[static_cast<std::size_t>(number->access)];
+  if (e == nullptr) return std::nullopt;
+  Scatter found{place, operands_of(place, of), *e, {}, of.body->args[1], {}};
+  for (const int operand : found.operands)
+    for (const AffineExpr& index : of.reads[static_cast<std::size_t>(operand)]) found.fixed.merge(index.names());
+  found.digits = digits_of(*e, of, found.fixed);
+  for (std::size_t d = 0; d < found.digits.size(); ++d)
+    found.offset += AffineExpr::dim(found.digits[d].first) * -found.weight(d);
+  auto left = found.offset.names();  // below a division
+  if (found.digits.empty() || std::any_of(found.digits.begin(), found.digits.end(),
+                                          [&](const NamedExtent& digit) { return left.contains(digit.first); }))
+    return std::nullopt;
+  found.fixed.merge(left);
+  return found;
+}
+
+std::optional<Scatter> scatter_of(const ReducedTerm& of) {
+  if (of.reduction == Reduction::assign || of.reduction == Reduction::saturating_add ||
+      !std::holds_alternative<Select>(of.body->op) || !is_identity(of.body->args[2], of.reduction))
+    return std::nullopt;
+  const ScalarExpr& test = of.body->args[0];
+  const auto* compared = std::get_if<Binary>(&test.op);
+  if (compared == nullptr || compared->op != BinaryOp::equal) return std::nullopt;
+  auto found = solved(of, test.args[0], test.args[1]);
+  return found ? found : solved(of, test.args[1], test.args[0]);
+}
+
+/// `index`, `values`: of the computation, or over symbolic sizes.
+std::optional<Scatter> scatter_of(const Computation& statement, const std::vector<std::vector<AffineExpr>>& index,
+                                  const std::vector<AffineExpr>& values, std::vector<NamedExtent> dims) {
+  if (!statement.domain.faces.empty()) return std::nullopt;
+  ReducedTerm of{statement.reduction, &statement.body, index[0], {}, {}, std::move(dims)};
+  for (std::size_t r = 0; r < statement.reads.size(); ++r) {
+    of.reads.push_back(index[r + 1]);
+    if (const auto& computed = statement.reads[r].computed)
+      of.reads.back()[static_cast<std::size_t>(computed->axis)] = AffineExpr::dim(computed_name(computed->read));
+  }
+  of.values.resize(statement.reads.size(), nullptr);
+  for (const AffineExpr& value : values) {
+    of.reads.push_back({value});
+    of.values.push_back(&value);
+  }
+  return scatter_of(of);
+}
+
+}  // namespace
+
+bool Scatter::has(const std::string& name) const {
+  return std::any_of(digits.begin(), digits.end(), [&](const NamedExtent& digit) { return digit.first == name; });
+}
+
+std::int64_t Scatter::weight(std::size_t digit) const {
+  std::int64_t product = 1;
+  for (std::size_t d = digit + 1; d < digits.size(); ++d) product *= digits[d].second;
+  return product;
+}
+
+std::optional<Scatter> scatter_of(const Element& element, const std::vector<NamedExtent>& loops) {
+  ReducedTerm of{element.reduction, &element.body, element.write.index, {}, {}, loops};
+  for (const Ref& read : element.reads) {
+    of.reads.push_back(read.index);
+    of.values.push_back(read.buffer.valid() || read.index.empty() ? nullptr : &read.index[0]);
+  }
+  return scatter_of(of);
+}
+
+std::optional<Scatter> scatter_of(const Computation& statement) {
+  if (statement.values.empty()) return std::nullopt;
+  std::vector<std::vector<AffineExpr>> index;
+  for (int a = 0; a < access_count(statement); ++a) index.push_back(access_of(statement, a).index);
+  std::vector<NamedExtent> dims;
+  for (const Dim& dim : statement.domain.dims) dims.emplace_back(dim.name, dim.extent);
+  return scatter_of(statement, index, statement.values, std::move(dims));
+}
+
+std::optional<Scatter> scatter_of(const SymbolicKernel& kernel, std::size_t s) {
+  const Computation& sample = kernel.sample.statements[s];
+  const SymbolicStatement& symbolic = kernel.statements[s];
+  std::vector<NamedExtent> dims;
+  for (std::size_t d = 0; d < sample.domain.dims.size(); ++d)
+    dims.emplace_back(symbolic_dim(sample.domain.dims[d].name),
+                      symbolic.extents[d].is_constant() ? symbolic.extents[d].constant() : -1);
+  return scatter_of(sample, symbolic.index, symbolic.values, std::move(dims));
+}
+
+}  // namespace isamap

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Reductions whose term counts at one place: a scatter, as a statement that writes every element.
+//
+//   L[i,j] max= select(J[u,j] == value(i), value(u), -2147483648)      for all i, u, j
+//
+// is, for all u, j:  i = J[u,j];  if 0 <= i < extent:  L[i,j] = max(L[i,j], u).
+//
+// At other places the identity of the operator is combined with what is there, which changes nothing. So the loop over
+// i has one iteration that matters, and an equality to solve for it (a degenerate loop: Bastoul, "Code generation in
+// the polyhedral model is easier than you think", PACT 2004). What is written stays a box of elements, whatever the
+// positions are, and those that are outside hit nothing. The updates of an element come in the order of the other
+// dims. (Futhark's reduce_by_index: Henriksen et al., "Compositional deep learning / generalized histograms", SC 2020.)
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "isamap/kernel.h"
+#include "isamap/program.h"
+#include "isamap/symbolic.h"
+
+namespace isamap {
+
+/// A loop or dim with its extent; -1: known when the program runs.
+using NamedExtent = std::pair<std::string, std::int64_t>;
+
+/// `place == offset + digits` selects one value of each digit: they are those of place - offset in the mixed radix of
+/// the extents, of which the last one has the weight 1.
+struct Scatter {
+  ScalarExpr place;                 ///< an integer that no digit changes
+  std::vector<int> operands;        ///< of the body that it needs, in order; subscripts that reads compute, too
+  AffineExpr offset;                ///< in other names
+  std::vector<NamedExtent> digits;  ///< outermost first; only the first may have an unknown extent
+  ScalarExpr term;                  ///< what is combined there
+  std::set<std::string> fixed;      ///< names that place and offset depend on
+
+  bool has(const std::string& name) const;
+  std::int64_t weight(std::size_t digit) const;  ///< product of the extents of those behind it
+};
+
+/// Of an element statement below these loops; nothing: it is none.
+std::optional<Scatter> scatter_of(const Element& element, const std::vector<NamedExtent>& loops);
+/// Of a statement over its dims.
+std::optional<Scatter> scatter_of(const Computation& statement);
+/// Of a statement over symbolic sizes; names are those of symbolic_dim.
+std::optional<Scatter> scatter_of(const SymbolicKernel& kernel, std::size_t statement);
+
+}  // namespace isamap

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions whose term counts at one place: found, printed without the loop over places, and as right as with it.
+
+#include "ir/scatter.h"
+
+#include <fmt/format.h>
+
+#include "tests/language/support.h"
+
+namespace isamap {
+namespace {
+
+/// Last updates, sums, and all other operators; positions lie beyond both ends too, and some elements have no update.
+std::string scatters(const std::string& sizes) {
+  return "kernel: scatters\ndims: " + sizes + R"(
+tensors:
+  J: {shape: [U, C], dtype: s32, range: [-2, 9]}
+  K: {shape: [U], dtype: s64, range: [-2, 20]}
+  T: {shape: [12], dtype: s32, range: [0, 4]}
+  X: {shape: [U, C]}
+  L: {shape: [R, C], dtype: s32}
+  S: {shape: [R, C]}
+  P: {shape: [R, 3, C]}
+  M: {shape: [R, C]}
+  N: {shape: [R, C], inout: true}
+  H: {shape: [C, R], dtype: s32}
+compute:
+  - L[i,c] max= select(s64(J[u,c]) == s64(value(i)), value(u), -2147483648)
+  - S[i,c] = 1
+  - S[i,c] += select(value(i + 1) == J[u,c], X[u,c] * 2, 0)
+  - P[i,k,c] *= select(K[u] == s64(value(3*i + k)), X[u,c], 1)
+  - M[i,c] min= select(K[u] == s64(value(i)), X[u,c], inf)
+  - N[i,c] max= select(K[u] == s64(value(i)), X[u,c], -inf)
+  - H[c,i] += select(T[at(J[u,c])] == value(i - 1), 1, 0)
+)";
+}
+
+TEST(Scatters, AreWhatTheirLoopsCompute) {
+  for (const auto& [rows, columns, updates] : {std::array{7, 5, 11}, {1, 1, 1}, {4, 3, 0}, {0, 2, 3}, {5, 0, 2}})
+    expect_right_on(kernel_of(scatters(fmt::format("{{R: {}, C: {}, U: {}}}", rows, columns, updates))), "x86_avx2");
+}
+
+TEST(Scatters, HaveNoLoopsOverElements) {
+  const Kernel kernel = kernel_of(scatters("{R: 7, C: 5, U: 11}"));
+  const auto loaded = load_hardware("x86_avx2", {ISAMAP_SOURCE_DIR "/hardware_models"});
+  ASSERT_TRUE(loaded);
+  CompileOptions options;
+  options.schedule.strategy = "greedy";
+  const Compilation compiled = compile(kernel, loaded->model, options);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  const auto files = emit(*compiled.program, loaded->model, {});
+  ASSERT_TRUE(files) << render(files.diagnostics());
+  std::string text;
+  for (const EmittedFile& file : *files) text += file.text;
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find("if (const unsigned long at", at)) != std::string::npos; ++at) ++found;
+  EXPECT_EQ(found, 6u) << text;
+}
+
+/// The digits of the only statement; empty: it is no scatter.
+std::string digits_of(const std::string& formula, const std::string& dims, const std::string& types) {
+  const auto kernel = kernel_from_formula(formula, dims, types);
+  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
+  const auto found = kernel ? scatter_of(kernel->statements[0]) : std::nullopt;
+  std::string text;
+  if (found)
+    for (const auto& [name, extent] : found->digits) text += fmt::format("{}:{} ", name, extent);
+  return found ? text + "from " + print(found->offset) : "";
+}
+
+TEST(Scatters, AreFoundWhereOneElementIsHit) {
+  const std::string types = "J=s32,Y=s32,X=s32";
+  EXPECT_EQ(digits_of("Y[i] += select(J[u] == value(i), X[u], 0)", "i=4,u=6", types), "i:4 from 0");
+  EXPECT_EQ(digits_of("Y[i,j] += select(value(5*i + j + 7*u + 2) == J[u], X[u], 0)", "i=4,j=5,u=6", types),
+            "i:4 j:5 from 7*u + 2");
+  // Weights that are no product of extents: one digit is solved, the loop over the other stays.
+  EXPECT_EQ(digits_of("Y[i,j] += select(J[u] == value(3*i + j), X[u], 0)", "i=4,j=5,u=6", types), "j:5 from 3*i");
+  // The position depends on the element; steps of two; a division; not neutral; several elements; no equality.
+  EXPECT_EQ(digits_of("Y[i] += select(J[i,u] == value(i), X[u], 0)", "i=4,u=6", types), "");
+  EXPECT_EQ(digits_of("Y[i] += select(J[u] == value(2*i), X[u], 0)", "i=4,u=6", types), "");
+  EXPECT_EQ(digits_of("Y[i] += select(J[u] == value(i/2), X[u], 0)", "i=4,u=6", types), "");
+  EXPECT_EQ(digits_of("Y[i] max= select(J[u] == value(i), X[u], -1)", "i=4,u=6", types), "");
+  EXPECT_EQ(digits_of("Y[i + j] += select(J[u] == value(i), X[u,j], 0)", "i=4,j=2,u=6", types), "");
+  EXPECT_EQ(digits_of("Y[i] += select(J[u] >= value(i), X[u], 0)", "i=4,u=6", types), "");
+  EXPECT_EQ(digits_of("Y[i] += select(f32(J[u]) == f32(value(i)), X[u], 0)", "i=4,u=6", types), "");
+}
+
+}  // namespace
+}  // namespace isamap
