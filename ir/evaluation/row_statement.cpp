@@ -2,6 +2,9 @@
 // The dim of the rows: for each output element the contributions must have the order of the domain's dims. If the write
 // maps distinct points of the parallel dims to distinct elements, moving one parallel dim innermost changes no
 // element's order, and neither does the last reduction dim. Otherwise rows run along the last dim.
+//
+// Of large scatters (ir/scatter.h) only points are visited at which the place is hit; small ones are what all points
+// say, so that tests compare programs with that.
 
 #include "ir/evaluation/row_statement.h"
 
@@ -9,6 +12,8 @@
 #include <cstdlib>
 
 #include "ir/scalar/scalar_functions.h"
+#include "ir/scatter.h"
+#include "isamap/interpret.h"
 #include "support/stop.h"
 
 namespace isamap {
@@ -53,16 +58,68 @@ std::vector<Dim> dims_of(const Computation& s) {
   return {{"", 1, DimKind::parallel}};  // a statement without dims has one point
 }
 
+constexpr double most_visited = 1 << 22;  ///< points of a scatter
+
+std::optional<Scatter> large_scatter(const Computation& s) {
+  return point_count(s) > most_visited ? scatter_of(s) : std::nullopt;
+}
+
+std::size_t dim_named(const std::vector<Dim>& dims, const std::string& name) {
+  return static_cast<std::size_t>(
+      std::find_if(dims.begin(), dims.end(), [&](const Dim& dim) { return dim.name == name; }) - dims.begin());
+}
+
+/// The longest row of elements with one position, else the first digit.
+std::size_t choose_row(const Computation& s, const Scatter& scatter) {
+  const std::vector<Dim>& dims = s.domain.dims;
+  std::size_t row = dim_named(dims, scatter.digits.front().first);
+  bool found = false;
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    const bool own =
+        std::find(s.write.index.begin(), s.write.index.end(), AffineExpr::dim(dims[d].name)) != s.write.index.end();
+    if (!own || scatter.has(dims[d].name) || scatter.fixed.contains(dims[d].name)) continue;
+    if (!found || dims[d].extent > dims[row].extent) row = d;
+    found = true;
+  }
+  return row;
+}
+
+/// The place that an update hits, as digits of the domain.
+struct HitPlace {
+  struct Digit {
+    std::size_t dim = 0;
+    std::int64_t weight = 1, extent = 1;
+  };
+  HitPlace(const Scatter& scatter, const std::vector<Dim>& dims, const std::vector<std::string>& names)
+      : operands(scatter.operands), place(scatter.place), offset(scatter.offset, names) {
+    for (std::size_t d = 0; d < scatter.digits.size(); ++d) {
+      digits.push_back({dim_named(dims, scatter.digits[d].first), scatter.weight(d), scatter.digits[d].second});
+      count *= scatter.digits[d].second;
+    }
+  }
+  bool has(std::size_t dim) const {
+    return std::any_of(digits.begin(), digits.end(), [&](const Digit& digit) { return digit.dim == dim; });
+  }
+
+  std::vector<int> operands;
+  RowExpr place;
+  CompiledAffine offset;
+  std::vector<Digit> digits;
+  std::int64_t count = 1;
+};
+
 class StatementRun {
  public:
-  StatementRun(const Computation& s, const std::vector<Tensor>& tensors, std::vector<Numbers>& numbers)
+  StatementRun(const Computation& s, const std::vector<Tensor>& tensors, std::vector<Numbers>& numbers,
+               const std::optional<Scatter>& scatter)
       : reduction_(s.reduction),
         dims_(dims_of(s)),
-        row_(choose_row(dims_, writes_once(s, tensors[s.write.tensor.index()]))),
+        row_(scatter ? choose_row(s, *scatter) : choose_row(dims_, writes_once(s, tensors[s.write.tensor.index()]))),
         body_(s.body),
         written_(numbers[s.write.tensor.index()]),
         write_(s.write, without_outside(tensors[s.write.tensor.index()]), names(), row_),
         point_(dims_.size(), 0) {
+    if (scatter) hit_.emplace(*scatter, dims_, names());
     for (const Access& read : s.reads) {
       reads_.emplace_back(read, tensors[read.tensor.index()], names(), row_);
       sources_.push_back(&numbers[read.tensor.index()]);
@@ -84,7 +141,7 @@ class StatementRun {
     }
     do {
       point_[row_] = 0;
-      row();
+      hit_ ? hit() : row();
       point_[row_] = 0;
       leave_if_asked();
     } while (next_row());
@@ -104,7 +161,7 @@ class StatementRun {
 
   bool next_row() {
     for (std::size_t d = dims_.size(); d-- > 0;) {
-      if (d == row_) continue;
+      if (d == row_ || (hit_ && hit_->has(d))) continue;
       if (++point_[d] < dims_[d].extent) return true;
       point_[d] = 0;
     }
@@ -125,17 +182,37 @@ class StatementRun {
     }
   }
 
+  void load(std::size_t operand, std::int64_t first, std::int64_t length) {
+    if (operand >= reads_.size()) {
+      rows_[operand] = value_row(values_[operand - reads_.size()], first, length);
+      return;
+    }
+    RowAccess& read = reads_[operand];
+    if (const auto from = read.computed_by()) read.choose(rows_[*from], length);
+    rows_[operand] = read.load(*sources_[operand], point_.data(), first, length);
+  }
+
+  // The points of one update that have its place.
+  void hit() {
+    for (const int operand : hit_->operands) load(static_cast<std::size_t>(operand), 0, 1);
+    point_[row_] = 0;
+    const std::int64_t at = wrapping::sub(hit_->place.evaluate(rows_, 1).integer[0], hit_->offset(point_.data()));
+    if (at < 0 || at >= hit_->count) return;
+    for (const auto& [dim, weight, extent] : hit_->digits) point_[dim] = at / weight % extent;
+    if (hit_->has(row_))
+      piece(point_[row_], 1);
+    else
+      row();
+    for (const auto& digit : hit_->digits) point_[digit.dim] = 0;
+  }
+
   bool is_inside(std::int64_t x) {
     point_[row_] = x;
     return std::all_of(faces_.begin(), faces_.end(), [&](const auto& face) { return face(point_.data()) >= 0; });
   }
 
   void piece(std::int64_t first, std::int64_t length) {
-    for (std::size_t r = 0; r < reads_.size(); ++r) {
-      if (const auto from = reads_[r].computed_by()) reads_[r].choose(rows_[*from], length);
-      rows_[r] = reads_[r].load(*sources_[r], point_.data(), first, length);
-    }
-    for (std::size_t v = 0; v < values_.size(); ++v) rows_[reads_.size() + v] = value_row(values_[v], first, length);
+    for (std::size_t r = 0; r < rows_.size(); ++r) load(r, first, length);
     const Row value = body_.evaluate(rows_, length);
     point_[row_] = first;
     if (is_float(write_.dtype()))
@@ -225,6 +302,7 @@ class StatementRun {
   Reduction reduction_;
   std::vector<Dim> dims_;
   std::size_t row_;
+  std::optional<HitPlace> hit_;
   RowExpr body_;
   Numbers& written_;
   RowAccess write_;
@@ -241,7 +319,7 @@ class StatementRun {
 }  // namespace
 
 void run_statement(const Computation& statement, const std::vector<Tensor>& tensors, std::vector<Numbers>& numbers) {
-  StatementRun(statement, tensors, numbers).run();
+  StatementRun(statement, tensors, numbers, large_scatter(statement)).run();
 }
 
 }  // namespace isamap

@@ -889,7 +889,7 @@ TEST_F(ModelTest, UpdatesOfRowsCombine) {
 TEST_F(ModelTest, UpdatesAreScatters) {
   set_ = 18;
   for (const bool of_all_sizes : {false, true})
-    for (const std::string& how : {"none", "add", "mul", "max", "min"})
+    for (const std::string how : {"none", "add", "mul", "max", "min"})
       for (const std::string& nodes :
            {input("x", {30, 20, 8}) + input("i", {9, 2}, 7) + input("u", {9, 8}) +
                 node("ScatterND", {"x", "i", "u"}, "y", word("reduction", how)),
