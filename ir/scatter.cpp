@@ -5,8 +5,13 @@
 #include <functional>
 #include <set>
 
+#include "ir/scalar/scalar_functions.h"
+#include "isamap/interpret.h"
+
 namespace isamap {
 namespace {
+
+constexpr double most_visited = 1 << 22;  ///< points of a scatter
 
 /// The common form of element statements and statements.
 struct ReducedTerm {
@@ -158,6 +163,34 @@ std::optional<Scatter> scatter_of(const SymbolicKernel& kernel, std::size_t s) {
     dims.emplace_back(symbolic_dim(sample.domain.dims[d].name),
                       symbolic.extents[d].is_constant() ? symbolic.extents[d].constant() : -1);
   return scatter_of(sample, symbolic.index, symbolic.values, std::move(dims));
+}
+
+ScatterPlace::ScatterPlace(const Scatter& scatter, const Computation& statement)
+    : offset_(scatter.offset, dim_names(statement)) {
+  for (std::size_t d = 0; d < scatter.digits.size(); ++d) {
+    const auto& [name, extent] = scatter.digits[d];
+    digits_.push_back({static_cast<std::size_t>(statement.domain.find(name)), scatter.weight(d), extent});
+    count_ *= extent;
+  }
+}
+
+bool ScatterPlace::has(std::size_t dim) const {
+  return std::any_of(digits_.begin(), digits_.end(), [&](const Digit& digit) { return digit.dim == dim; });
+}
+
+bool ScatterPlace::go_to(std::int64_t place, std::vector<std::int64_t>& point) const {
+  const std::int64_t at = wrapping::sub(place, offset_(point.data()));
+  if (at < 0 || at >= count_) return false;
+  for (const auto& [dim, weight, extent] : digits_) point[dim] = at / weight % extent;
+  return true;
+}
+
+void ScatterPlace::leave(std::vector<std::int64_t>& point) const {
+  for (const Digit& digit : digits_) point[digit.dim] = 0;
+}
+
+std::optional<Scatter> large_scatter(const Computation& statement) {
+  return point_count(statement) > most_visited ? scatter_of(statement) : std::nullopt;
 }
 
 }  // namespace isamap

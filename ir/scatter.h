@@ -48,4 +48,28 @@ std::optional<Scatter> scatter_of(const Computation& statement);
 /// Of a statement over symbolic sizes; names are those of symbolic_dim.
 std::optional<Scatter> scatter_of(const SymbolicKernel& kernel, std::size_t statement);
 
+/// Which dims of a statement the digits are: sets them to the place of an update.
+class ScatterPlace {
+ public:
+  ScatterPlace(const Scatter& scatter, const Computation& statement);
+
+  bool has(std::size_t dim) const;
+  /// False: the place is outside. `point`: by dim.
+  bool go_to(std::int64_t place, std::vector<std::int64_t>& point) const;
+  void leave(std::vector<std::int64_t>& point) const;  ///< digits become 0
+
+ private:
+  struct Digit {
+    std::size_t dim = 0;
+    std::int64_t weight = 1, extent = 1;
+  };
+  CompiledAffine offset_;
+  std::vector<Digit> digits_;
+  std::int64_t count_ = 1;
+};
+
+/// Where only places that are hit are visited, because all points are too many; nothing: they are few, or the statement
+/// is no scatter. Tests compare programs with what all points say.
+std::optional<Scatter> large_scatter(const Computation& statement);
+
 }  // namespace isamap

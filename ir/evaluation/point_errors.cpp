@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ir/scalar/scalar_functions.h"
+#include "ir/scatter.h"
 #include "support/overloaded.h"
 #include "support/stop.h"
 
@@ -40,6 +41,8 @@ class PointErrors {
     write_ = compiled(s.write);
     for (const Access& read : s.reads) reads_.push_back(compiled(read));
     for (const AffineExpr& value : s.values) values_.emplace_back(value, names_);
+    scatter_ = large_scatter(s);
+    if (scatter_ && has_exact_places()) digits_.emplace(*scatter_, s);
   }
 
   std::vector<double> run() {
@@ -50,7 +53,7 @@ class PointErrors {
     if (!is_empty) {
       std::int64_t visited = 0;
       do {
-        visit();
+        digits_ ? hit() : visit();
         if (++visited % 4096 == 0) leave_if_asked();
       } while (next());
     }
@@ -78,6 +81,7 @@ class PointErrors {
 
   bool next() {
     for (std::size_t d = point_.size(); d-- > 0;) {
+      if (digits_ && digits_->has(d)) continue;
       if (++point_[d] < s_.domain.dims[d].extent) return true;
       point_[d] = 0;
     }
@@ -102,6 +106,19 @@ class PointErrors {
     const std::int64_t at = position(from);
     const std::int64_t value = at < 0 ? static_cast<std::int64_t>(from.outside) : data_[from.tensor].get(at).integer;
     return std::clamp<std::int64_t>(value, 0, extent - 1);
+  }
+
+  bool has_exact_places() const {
+    return std::all_of(scatter_->operands.begin(), scatter_->operands.end(), [&](int operand) {
+      const auto o = static_cast<std::size_t>(operand);
+      return o >= reads_.size() || errors_[reads_[o].tensor].empty();
+    });
+  }
+
+  // Terms elsewhere are combined without an error.
+  void hit() {
+    if (digits_->go_to(integer_of(estimate(scatter_->place), scatter_->place.type), point_)) visit();
+    digits_->leave(point_);
   }
 
   void visit() {
@@ -232,6 +249,8 @@ class PointErrors {
   std::vector<CompiledAffine> values_;
   std::vector<Place> reads_;
   std::vector<Sum> sums_;
+  std::optional<Scatter> scatter_;
+  std::optional<ScatterPlace> digits_;  ///< of a large one
 };
 
 }  // namespace

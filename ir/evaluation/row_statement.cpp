@@ -13,7 +13,6 @@
 
 #include "ir/scalar/scalar_functions.h"
 #include "ir/scatter.h"
-#include "isamap/interpret.h"
 #include "support/stop.h"
 
 namespace isamap {
@@ -58,21 +57,10 @@ std::vector<Dim> dims_of(const Computation& s) {
   return {{"", 1, DimKind::parallel}};  // a statement without dims has one point
 }
 
-constexpr double most_visited = 1 << 22;  ///< points of a scatter
-
-std::optional<Scatter> large_scatter(const Computation& s) {
-  return point_count(s) > most_visited ? scatter_of(s) : std::nullopt;
-}
-
-std::size_t dim_named(const std::vector<Dim>& dims, const std::string& name) {
-  return static_cast<std::size_t>(
-      std::find_if(dims.begin(), dims.end(), [&](const Dim& dim) { return dim.name == name; }) - dims.begin());
-}
-
 /// The longest row of elements with one position, else the first digit.
 std::size_t choose_row(const Computation& s, const Scatter& scatter) {
   const std::vector<Dim>& dims = s.domain.dims;
-  std::size_t row = dim_named(dims, scatter.digits.front().first);
+  auto row = static_cast<std::size_t>(s.domain.find(scatter.digits.front().first));
   bool found = false;
   for (std::size_t d = 0; d < dims.size(); ++d) {
     const bool own =
@@ -84,28 +72,11 @@ std::size_t choose_row(const Computation& s, const Scatter& scatter) {
   return row;
 }
 
-/// The place that an update hits, as digits of the domain.
-struct HitPlace {
-  struct Digit {
-    std::size_t dim = 0;
-    std::int64_t weight = 1, extent = 1;
-  };
-  HitPlace(const Scatter& scatter, const std::vector<Dim>& dims, const std::vector<std::string>& names)
-      : operands(scatter.operands), place(scatter.place), offset(scatter.offset, names) {
-    for (std::size_t d = 0; d < scatter.digits.size(); ++d) {
-      digits.push_back({dim_named(dims, scatter.digits[d].first), scatter.weight(d), scatter.digits[d].second});
-      count *= scatter.digits[d].second;
-    }
-  }
-  bool has(std::size_t dim) const {
-    return std::any_of(digits.begin(), digits.end(), [&](const Digit& digit) { return digit.dim == dim; });
-  }
-
-  std::vector<int> operands;
+/// The updates of a scatter.
+struct Hits {
+  std::vector<int> operands;  ///< of the place
   RowExpr place;
-  CompiledAffine offset;
-  std::vector<Digit> digits;
-  std::int64_t count = 1;
+  ScatterPlace digits;
 };
 
 class StatementRun {
@@ -119,7 +90,7 @@ class StatementRun {
         written_(numbers[s.write.tensor.index()]),
         write_(s.write, without_outside(tensors[s.write.tensor.index()]), names(), row_),
         point_(dims_.size(), 0) {
-    if (scatter) hit_.emplace(*scatter, dims_, names());
+    if (scatter) hits_.emplace(Hits{scatter->operands, RowExpr(scatter->place), {*scatter, s}});
     for (const Access& read : s.reads) {
       reads_.emplace_back(read, tensors[read.tensor.index()], names(), row_);
       sources_.push_back(&numbers[read.tensor.index()]);
@@ -141,7 +112,7 @@ class StatementRun {
     }
     do {
       point_[row_] = 0;
-      hit_ ? hit() : row();
+      hits_ ? hit() : row();
       point_[row_] = 0;
       leave_if_asked();
     } while (next_row());
@@ -161,7 +132,7 @@ class StatementRun {
 
   bool next_row() {
     for (std::size_t d = dims_.size(); d-- > 0;) {
-      if (d == row_ || (hit_ && hit_->has(d))) continue;
+      if (d == row_ || (hits_ && hits_->digits.has(d))) continue;
       if (++point_[d] < dims_[d].extent) return true;
       point_[d] = 0;
     }
@@ -194,16 +165,14 @@ class StatementRun {
 
   // The points of one update that have its place.
   void hit() {
-    for (const int operand : hit_->operands) load(static_cast<std::size_t>(operand), 0, 1);
+    for (const int operand : hits_->operands) load(static_cast<std::size_t>(operand), 0, 1);
     point_[row_] = 0;
-    const std::int64_t at = wrapping::sub(hit_->place.evaluate(rows_, 1).integer[0], hit_->offset(point_.data()));
-    if (at < 0 || at >= hit_->count) return;
-    for (const auto& [dim, weight, extent] : hit_->digits) point_[dim] = at / weight % extent;
-    if (hit_->has(row_))
+    if (!hits_->digits.go_to(hits_->place.evaluate(rows_, 1).integer[0], point_)) return;
+    if (hits_->digits.has(row_))
       piece(point_[row_], 1);
     else
       row();
-    for (const auto& digit : hit_->digits) point_[digit.dim] = 0;
+    hits_->digits.leave(point_);
   }
 
   bool is_inside(std::int64_t x) {
@@ -302,7 +271,7 @@ class StatementRun {
   Reduction reduction_;
   std::vector<Dim> dims_;
   std::size_t row_;
-  std::optional<HitPlace> hit_;
+  std::optional<Hits> hits_;
   RowExpr body_;
   Numbers& written_;
   RowAccess write_;

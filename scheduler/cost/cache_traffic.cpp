@@ -8,6 +8,7 @@
 #include <set>
 
 #include "scheduler/cost/memory_footprint.h"
+#include "scheduler/cost/scalar_work.h"
 #include "scheduler/nest/instruction_timing.h"
 
 namespace isamap {
@@ -279,11 +280,19 @@ void add_cache_traffic(const ResolvedNest& view, const TileCounts& counts, Traff
     }
   }
   const CacheModel model(view, counts, layout);
+  const double executed = executed_share(view, counts);
   for (const auto& [cache, accesses] : streams) {
     double rate = bandwidth[cache];
     for (const Link& l : view.model->links())
       if (l.to == cache && l.bandwidth > 0) rate = l.bandwidth;
-    traffic.caches[cache] = model.into(cache, accesses, rate, instances_of(view, counts, cache));
+    CacheTraffic& into = traffic.caches[cache];
+    into = model.into(cache, accesses, rate, instances_of(view, counts, cache));
+    if (executed == 1 || into.bytes == 0) continue;
+    // Of a scatter at most a line for each access of an executed point.
+    const auto line = static_cast<double>(std::max<std::int64_t>(1, view.model->memory(cache).line));
+    const double share =
+        std::min(1.0, counts.visits(all) * executed * access_count(view.statement) * line / into.bytes);
+    for (double* part : {&into.bytes, &into.of_output, &into.stream_starts, &into.worst}) *part *= share;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "ir/scatter.h"
 #include "scheduler/nest/instruction_timing.h"
 
 namespace isamap {
@@ -120,6 +121,18 @@ class ScalarWorkBuilder {
 
 ScalarWork scalar_work(const ResolvedNest& view, const TileCounts& counts, UnitId block) {
   return ScalarWorkBuilder(view, counts, block).run();
+}
+
+double executed_share(const ResolvedNest& view, const TileCounts& counts) {
+  const auto scatter = view.instruction ? std::nullopt : scatter_of(view.statement);
+  double points = 1;
+  for (std::size_t d = 0; scatter && d < view.statement.domain.dims.size(); ++d) {
+    if (!scatter->has(view.statement.domain.dims[d].name)) continue;
+    auto l = static_cast<int>(view.loops.size()) - 1;
+    while (l >= 0 && view.loops[static_cast<std::size_t>(l)].dim != static_cast<int>(d)) --l;
+    if (l >= 0 && !view.loops[static_cast<std::size_t>(l)].unit.valid()) points *= static_cast<double>(counts.trip(l));
+  }
+  return 1 / std::max(1.0, points);
 }
 
 bool is_fused(const ResolvedNest& view, int access) {

@@ -25,6 +25,10 @@ struct ScalarWork {
 
 ScalarWork scalar_work(const ResolvedNest& view, const TileCounts& counts, UnitId block);
 
+/// Share of the points of a scatter that are executed: one of those along the innermost loop over each digit
+/// (ir/scatter.h). 1: it is none.
+double executed_share(const ResolvedNest& view, const TileCounts& counts);
+
 /// Is the tile of an access fused with a producer or a consumer? It costs its accesses, no bytes.
 bool is_fused(const ResolvedNest& view, int access);
 /// Bytes of the tensor of an access, of at most so many points.

@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "hwdesc/model/scalar_timing.h"
-#include "ir/scatter.h"
+#include "scheduler/cost/scalar_work.h"
 #include "scheduler/cost/term.h"
 #include "scheduler/nest/instruction_timing.h"
 
@@ -37,21 +37,6 @@ double scalar_point(const TermContext& at) {
   return copied_element_cycles(offsets, {inner, steps}, element_cycles_of(at.timing));
 }
 
-/// Steps of the innermost loops over digits of a scatter, one of which is executed (ir/scatter.h).
-double steps_for_one(const TermContext& at) {
-  const auto scatter = scatter_of(at.view.statement);
-  double steps = 1;
-  for (std::size_t d = 0; scatter && d < at.view.statement.domain.dims.size(); ++d) {
-    if (!scatter->has(at.view.statement.domain.dims[d].name)) continue;
-    for (std::size_t l = at.view.loops.size(); l-- > 0;) {
-      if (at.view.loops[l].dim != static_cast<int>(d)) continue;
-      if (!at.view.loops[l].unit.valid()) steps *= static_cast<double>(at.counts.trip(static_cast<int>(l)));
-      break;
-    }
-  }
-  return std::max(1.0, steps);
-}
-
 /// Do calls update sums in registers, one after another?
 bool is_chained(const ResolvedNest& view) {
   const int stage = view.innermost[0];
@@ -63,7 +48,7 @@ void compute_times(const TermContext& at, std::vector<TermTime>& times) {
   const ResolvedNest& view = at.view;
   const double steps = at.counts.steps(static_cast<int>(view.loops.size())) * view.in_bounds;
   if (!view.instruction) {
-    times.push_back({"scalar code", "", steps / steps_for_one(at) * scalar_point(at)});
+    times.push_back({"scalar code", "", steps * executed_share(view, at.counts) * scalar_point(at)});
     return;
   }
   const Instruction& instruction = *view.instruction;
