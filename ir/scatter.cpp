@@ -2,6 +2,7 @@
 #include "ir/scatter.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <set>
 
@@ -49,15 +50,26 @@ std::vector<int> operands_of(const ScalarExpr& e, const ReducedTerm& of) {
   return {found.begin(), found.end()};
 }
 
+/// Does the subscript have another value at each point of the loops that it uses? Each step of one is farther than all
+/// steps of those with shorter ones.
+bool is_injective(const AffineExpr& subscript, const std::vector<NamedExtent>& loops) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> steps;
+  for (const auto& [name, extent] : loops)
+    if (const std::int64_t step = std::abs(subscript.coefficient(name)); step > 0) steps.emplace_back(step, extent);
+  std::sort(steps.begin(), steps.end());
+  std::int64_t reach = 0;
+  for (std::size_t n = 0; n < steps.size(); ++n) {
+    const auto& [step, extent] = steps[n];
+    if (step <= reach || (extent < 0 && n + 1 < steps.size())) return false;
+    reach += step * (extent - 1);
+  }
+  return subscript.is_linear();
+}
+
 /// Is it a term of one subscript of the write, so that each of its values has elements of its own?
 bool tells_elements_apart(const ReducedTerm& of, const std::string& name) {
-  return std::any_of(of.write.begin(), of.write.end(), [&](const AffineExpr& e) {
-    const auto names = e.names();
-    return names.contains(name) && e.is_linear() && std::all_of(names.begin(), names.end(), [&](const std::string& n) {
-             return n == name || std::none_of(of.loops.begin(), of.loops.end(),
-                                              [&](const NamedExtent& loop) { return loop.first == n; });
-           });
-  });
+  return std::any_of(of.write.begin(), of.write.end(),
+                     [&](const AffineExpr& e) { return e.coefficient(name) != 0 && is_injective(e, of.loops); });
 }
 
 /// Digits of `value` from the weight 1 on: each weight is the product of the extents behind it.

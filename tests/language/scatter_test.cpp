@@ -113,6 +113,8 @@ TEST(Scatters, AreFoundWhereOneElementIsHit) {
             "i:4 j:5 from 7*u + 2");
   // Weights that are no product of extents: one digit is solved, the loop over the other stays.
   EXPECT_EQ(digits_of("Y[i,j] += select(J[u] == value(3*i + j), X[u], 0)", "i=4,j=5,u=6", types), "j:5 from 3*i");
+  EXPECT_EQ(digits_of("Y[5*j + i] += select(J[j,u] == value(i), X[u], 0)", "i=5,j=3,u=6", types), "i:5 from 0");
+  EXPECT_EQ(digits_of("Y[4*j + i] += select(J[j,u] == value(i), X[u], 0)", "i=5,j=3,u=6", types), "");
   // The position depends on the element; steps of two; a division; not neutral; several elements; no equality.
   EXPECT_EQ(digits_of("Y[i] += select(J[i,u] == value(i), X[u], 0)", "i=4,u=6", types), "");
   EXPECT_EQ(digits_of("Y[i] += select(J[u] == value(2*i), X[u], 0)", "i=4,u=6", types), "");
