@@ -190,8 +190,7 @@ class FlowBuilder {
       if (t.stage < 0) in_place(t);
     if (instruction.link.valid())
       if (const Link& link = model_.link(instruction.link); link.bandwidth > 0)
-        per_call(link_resource(link),
-                 bytes_over_link(view_, counts_) / link.bandwidth / traffic_.link_instances.at(instruction.link));
+        per_call(link_resource(link), bytes_over_link_of_one(view_, counts_) / link.bandwidth);
     for (const auto& [id, cache] : traffic_.caches)
       if (cache.bandwidth > 0)
         per_call(resource("cache " + model_.memory(id).name, model_.memory(id).where),

@@ -96,7 +96,8 @@ class Counting {
       t.to = view_.memory_of(child);
       if (!line.ahead_of_time && line.from.empty()) {
         t.elements_in = counts_.moved(access, below, shared, line.slide);
-        totals(access, child).fills += counts_.moved(access, below, {}, line.slide);
+        t.own_in = counts_.moved(access, below, {}, line.slide);
+        totals(access, child).fills += t.own_in;
       }
       t.instances = instances_of(view_, counts_, t.to);
     }
@@ -123,19 +124,23 @@ class Counting {
       t.to = view_.memory_of(child);
       t.instances = instances_of(view_, counts_, t.to);
       t.elements_out = counts_.moved(0, below, shared, false);
-      const double back = std::max(0.0, counts_.moved(0, below, {}, false) - first_visits(child));
+      t.own_out = counts_.moved(0, below, {}, false);
+      const double back = std::max(0.0, t.own_out - first_visits(child));
       totals(0, child).fills += back;
+      t.own_in = back;
     }
     const double visited = t.elements_out;
-    if (!last && is_consumed(child)) t.elements_out = 0;
+    if (!last && is_consumed(child)) t.elements_out = t.own_out = 0;
     if (const double parts = last ? 0 : parts_added(child); parts > 0) {  // the addition happens at the parent
-      t.elements_out *= parts;
+      t.own_out = t.elements_out *= parts;
+      t.own_in = 0;
       own.updates += t.elements_out;
       own.reads += t.elements_out;
       traffic_.transfers.push_back(t);
       return;
     }
     t.elements_in = std::max(0.0, visited - first_visits(stage));
+    t.own_in = std::max(t.own_in, t.elements_in);  // tiles of O[p + r] overlap: what another one has begun is read
     own.updates += t.elements_out;
     own.reads += t.elements_in;
     traffic_.transfers.push_back(t);
@@ -168,8 +173,7 @@ class Counting {
     if (!view_.instruction || !view_.instruction->link.valid()) return;
     const LinkId link = view_.instruction->link;
     traffic_.link_bytes[link] += bytes_over_link(view_, counts_);
-    double& copies = traffic_.link_instances[link];
-    copies = std::max({copies, instances_of(view_, counts_, view_.model->link(link).to), 1.0});
+    traffic_.link_loads[link] += bytes_over_link_of_one(view_, counts_);
   }
 
   void links(const Transfer& t) {
@@ -180,18 +184,20 @@ class Counting {
     const bool over_link = view_.instruction && view_.instruction->link.valid();
     if (t.stage < 0 && t.access != 0 && (t.from != view_.model->home() || over_link)) return;
     const double size = element_bytes(view_, t.access) * t.copies_at;
-    const auto add = [&](MemoryId from, MemoryId to, double elements) {
+    const double instances = std::max(1.0, instances_of(view_, counts_, t.to));
+    const auto add = [&](MemoryId from, MemoryId to, double elements, double own) {
       if (elements <= 0) return;
       for (LinkId l : links_of(*view_.model, view_.via(t.stage), from, to)) {
         traffic_.link_bytes[l] += elements * size;
-        double& copies = traffic_.link_instances[l];
-        copies = std::max({copies, t.instances, 1.0});
+        traffic_.link_loads[l] += own * size / instances;
       }
     };
-    const bool in_place = t.stage < 0 && t.access != 0;  // operands reused by consecutive calls are loaded once
-    add(t.from, t.to,
-        in_place ? counts_.moved(t.access, static_cast<int>(view_.loops.size()), {}, false) : t.elements_in);
-    add(t.to, t.from, t.access == 0 ? t.elements_out : 0);
+    if (t.stage < 0 && t.access != 0) {  // operands reused by consecutive calls are loaded once
+      const double moved = counts_.moved(t.access, static_cast<int>(view_.loops.size()), {}, false);
+      return add(t.from, t.to, moved, moved);
+    }
+    add(t.from, t.to, t.elements_in, t.own_in);
+    add(t.to, t.from, t.access == 0 ? t.elements_out : 0, t.own_out);
   }
 
   const ResolvedNest& view_;
@@ -226,6 +232,12 @@ double bytes_over_link(const ResolvedNest& view, const TileCounts& counts) {
     });
   }
   return carried;
+}
+
+double bytes_over_link_of_one(const ResolvedNest& view, const TileCounts& counts) {
+  if (!view.instruction || !view.instruction->link.valid()) return 0;
+  const MemoryId to = view.model->link(view.instruction->link).to;
+  return bytes_over_link(view, counts) / std::max(1.0, instances_of(view, counts, to));
 }
 
 double instances_of(const ResolvedNest& view, const TileCounts& counts, MemoryId memory) {

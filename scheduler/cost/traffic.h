@@ -24,6 +24,7 @@ struct Transfer {
   MemoryId from, to;                    ///< of an input; an output drains from `to` into `from`
   double elements_in = 0;               ///< into the stage, as the parent sees it (multicast counted once)
   double elements_out = 0;              ///< from the stage back to its parent
+  double own_in = 0, own_out = 0;       ///< the same over all instances of the stage: each receives its copy
   double copies_in = 1, copies_at = 1;  ///< of each element in the place filled and in the place it comes from
   double loads = 0;                     ///< loads by calls that take it where it lies, over all instances
   double instances = 1;                 ///< of the stage
@@ -42,8 +43,8 @@ struct Traffic {
   using Memories = ById<MemoryId, ById<TensorId, Totals>>;
   Memories memories;
   std::vector<Transfer> transfers;
-  ById<LinkId, double> link_bytes;      ///< over all instances
-  ById<LinkId, double> link_instances;  ///< instances of the link among which these bytes are divided
+  ById<LinkId, double> link_bytes;  ///< over all instances, multicast counted once
+  ById<LinkId, double> link_loads;  ///< over the link of one instance, in bytes: links do not multicast
   ById<MemoryId, CacheTraffic> caches;
 };
 
@@ -58,6 +59,8 @@ double copies_of(const ResolvedNest& view, int stage);
 /// Bytes that all calls carry over the link of their instruction, as the emitted commands do: with the padding of short
 /// ones. 0: it has no link.
 double bytes_over_link(const ResolvedNest& view, const TileCounts& counts);
+/// The same over the link of one instance.
+double bytes_over_link_of_one(const ResolvedNest& view, const TileCounts& counts);
 
 /// Instances of a memory that the loops on units occupy.
 double instances_of(const ResolvedNest& view, const TileCounts& counts, MemoryId memory);

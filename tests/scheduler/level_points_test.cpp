@@ -3,6 +3,8 @@
 // without a nest is what the nest costs, and heuristics find the optima that the exact search proves.
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "isamap/search.h"
@@ -10,6 +12,7 @@
 #include "scheduler/search/exact/branch_and_bound.h"
 #include "scheduler/space/hierarchy/genome.h"
 #include "tests/scheduler/hierarchy_support.h"
+#include "tests/scratch.h"
 
 namespace isamap {
 namespace {
@@ -38,6 +41,17 @@ Case made(Kernel kernel, const std::string& machine, const SpaceOptions& options
 
 Kernel gemm(const std::string& dims) { return formula("Z[m,n] += A[m,k] * B[k,n]", dims, "A=s16,B=s16,Z=s16"); }
 
+/// row4, of which two links have one port.
+std::string one_port() {
+  const std::string file = scratch("one_port.yaml");
+  std::filesystem::copy_file(std::string(ISAMAP_SOURCE_DIR) + "/tests/scheduler/data/row4.yaml", scratch("row4.yaml"),
+                             std::filesystem::copy_options::overwrite_existing);
+  std::ofstream(file) << "hardware: one_port\nextends: row4.yaml\nlinks:\n"
+                         "  - {name: to_l1, bandwidth: 1B/cycle, port: bus}\n"
+                         "  - {name: from_l1, bandwidth: 1B/cycle, port: bus}\n";
+  return file;
+}
+
 std::vector<Case> cases() {
   SpaceOptions dividing, whole, two;
   dividing.dividing = true;
@@ -49,6 +63,7 @@ std::vector<Case> cases() {
           made(gemm("m=1000,n=127,k=77"), "a1", whole),
           made(gemm("m=31,n=17,k=40"), "row4", two),
           made(gemm("m=16,n=1,k=32"), "row4"),
+          made(gemm("m=31,n=17,k=40"), one_port()),
           made(window, "a1"),
           made(window, "row4", dividing),
           made(gemm("m=9,n=10,k=12"), "two_macs")};

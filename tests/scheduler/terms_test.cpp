@@ -190,6 +190,39 @@ TEST(Terms, LinksMoveTheirBytes) {
   EXPECT_EQ(product("4").cycles("link", "link st"), 16 * 32 / 32.0);
 }
 
+/// Four clusters with a link each, of 4 B/cycle in and 16 out.
+HardwareModel clusters(const std::string& port) {
+  const std::string file = scratch("clusters.yaml");
+  std::filesystem::copy_file(std::string(ISAMAP_SOURCE_DIR) + "/tests/scheduler/data/row4.yaml", scratch("row4.yaml"),
+                             std::filesystem::copy_options::overwrite_existing);
+  std::ofstream(file) << "hardware: clusters\nextends: row4.yaml\nlinks:\n  - {name: to_l1, bandwidth: 4B/cycle" << port
+                      << "}\n  - {name: from_l1, bandwidth: 16B/cycle" << port << "}\n";
+  auto loaded = load_hardware(file, {});
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  return loaded->model;
+}
+
+/// 16 x 8 x 8, of which each cluster has four rows: its 32 elements of A, all 64 of B, and 32 of Z.
+Priced four_clusters(const std::string& port) {
+  return {formula("Z[m,n] += A[m,k] * B[k,n]", "m=16,n=8,k=8", "A=s16,B=s16,Z=s16"),
+          clusters(port),
+          {"stage A in L2", "stage B in L2", "stage Z in L2", "for m by 4 on cluster", "stage A in L1", "stage B in L1",
+           "stage Z in L1", "for m by 1", "for n by 1", "stage Z in RF", "for k by 1", "stage A in RF", "stage B in RF",
+           "do s0 with mac()"}};
+}
+
+TEST(Terms, LinksDoNotMulticast) {
+  const Priced nest = four_clusters("");
+  EXPECT_EQ(nest.cycles("link", "link to_l1"), (32 + 64) * 2 / 4.0) << "B goes over the link of each";
+  EXPECT_EQ(nest.cycles("link", "link from_l1"), 32 * 2 / 16.0);
+  EXPECT_EQ(nest.nest().cost.link_bytes.at("to_l1"), (128 + 64) * 2) << "B leaves L2 once";
+}
+
+TEST(Terms, LinksOfOnePortTakeTurns) {
+  EXPECT_EQ(four_clusters("").cycles("link", "links of port bus"), 0);
+  EXPECT_EQ(four_clusters(", port: bus").cycles("link", "links of port bus"), 48 + 4);
+}
+
 TEST(Terms, PortsIssueTheMoves) {
   EXPECT_EQ(product("4").cycles("port", "port load"), 128 + 512);
   EXPECT_EQ(product("4").cycles("port", "port store"), 16);

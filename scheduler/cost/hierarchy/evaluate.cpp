@@ -60,6 +60,21 @@ inline double elements(const Subscript& s, const Sizes* const* sizes, Window win
   return combinations(s, sizes, window, 0, {});
 }
 
+/// Bytes over a link of one instance, down and up, by level.
+using WireLoads = std::array<std::array<double, 2>, max_levels>;
+
+/// Links of one port take turns.
+double port_cycles(const Problem& problem, const WireLoads& loads, std::int32_t port) {
+  double sum = 0;
+  for (int l = 0; l < problem.level_count() && port >= 0; ++l) {
+    const Level::Wire* wires[] = {&problem.levels[at(l)].down, &problem.levels[at(l)].up};
+    for (const int slot : {0, 1})
+      if (wires[slot]->port == port && wires[slot]->bandwidth > 0)
+        sum += loads[at(l)][at(slot)] / wires[slot]->bandwidth;
+  }
+  return sum;
+}
+
 /// One point: its loops by dim, then elements moved by operand, then energy and time.
 class Evaluation {
  public:
@@ -123,11 +138,12 @@ class Evaluation {
       if (a == 0) {
         drain(above, parent, moved.shared);
         below.fills += std::max(0.0, moved.own - first_visits(child));
-        wires(a, parent, child, std::max(0.0, moved.shared - first_visits(parent)), moved.shared);
+        const double back = std::max(0.0, moved.shared - first_visits(parent));
+        wires(a, parent, child, {back, std::max(back, moved.own - first_visits(child))}, moved);
       } else {
         above.reads += moved.shared;
         below.fills += moved.own;
-        wires(a, parent, child, moved.shared, 0);
+        wires(a, parent, child, moved, {});
       }
       parent = child;
     }
@@ -236,15 +252,15 @@ class Evaluation {
     return false;
   }
 
-  void wires(int a, int parent, int child, double down, double up) {
+  /// Links do not multicast: the link of each instance carries what it receives.
+  void wires(int a, int parent, int child, MovedElements down, MovedElements up) {
     const double size = problem_.operands[at(a)].bytes;
     for (int l = parent; l < child; ++l) {
       const Level& level = problem_.levels[at(l)];
-      const auto use = [&](const Level::Wire& wire, double moved, int slot) {
-        if (wire.link < 0 || moved <= 0) return;
-        wire_bytes_[at(l)][at(slot)] += moved * size;
-        double& copies = wire_copies_[at(l)][at(slot)];
-        copies = std::max({copies, result_.instances[at(child)], 1.0});
+      const auto use = [&](const Level::Wire& wire, MovedElements moved, int slot) {
+        if (wire.link < 0 || moved.shared <= 0) return;
+        wire_bytes_[at(l)][at(slot)] += moved.shared * size;
+        wire_loads_[at(l)][at(slot)] += moved.own * size / std::max(result_.instances[at(child)], 1.0);
       };
       use(level.down, down, 0);
       use(level.up, up, 1);
@@ -287,8 +303,9 @@ class Evaluation {
       if (level.write_bandwidth > 0) most = std::max(most, written / level.write_bandwidth);
       for (const int slot : {0, 1}) {
         const Level::Wire& wire = slot == 0 ? level.down : level.up;
-        if (wire.link >= 0 && wire.bandwidth > 0 && wire_bytes_[at(l)][at(slot)] > 0)
-          most = std::max(most, wire_bytes_[at(l)][at(slot)] / wire.bandwidth / wire_copies_[at(l)][at(slot)]);
+        if (wire.link >= 0 && wire.bandwidth > 0)
+          most = std::max(
+              {most, wire_loads_[at(l)][at(slot)] / wire.bandwidth, port_cycles(problem_, wire_loads_, wire.port)});
       }
     }
     result_.cycles = std::ceil(most - 1e-9);
@@ -299,7 +316,7 @@ class Evaluation {
   std::array<DimChain, max_dims> chains_;
   std::array<std::array<std::uint8_t, max_dims>, max_levels> position_{};
   std::array<double, max_levels> first_visits_{};
-  std::array<std::array<double, 2>, max_levels> wire_bytes_{}, wire_copies_{};
+  WireLoads wire_bytes_{}, wire_loads_{};
   Evaluated& result_;
 };
 

@@ -64,7 +64,10 @@ Level::Wire wire_of(const HardwareModel& model, MemoryId from, MemoryId to) {
   if (links.size() != 1) return {};
   const Link& link = model.link(links.front());
   if (link.energy == 0 && link.bandwidth <= 0) return {};  // costs nothing
-  return {static_cast<std::int32_t>(links.front().index()), link.energy, link.bandwidth};
+  Level::Wire wire{static_cast<std::int32_t>(links.front().index()), link.energy, link.bandwidth};
+  for (std::size_t l = 0; l < model.links().size() && wire.port < 0 && !link.port.empty(); ++l)
+    if (model.links()[l].port == link.port) wire.port = static_cast<std::int32_t>(l);
+  return wire;
 }
 
 /// Dims and operands of the statement.

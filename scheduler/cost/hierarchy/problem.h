@@ -60,6 +60,7 @@ struct Level {
   struct Wire {
     std::int32_t link = -1;            ///< number; -1: none
     double energy = 0, bandwidth = 0;  ///< pJ/B; bytes/cycle, 0: unlimited
+    std::int32_t port = -1;            ///< number of the first link with its port; -1: it shares none
   };
   Wire down, up;  ///< to and from the next level
 };

@@ -31,11 +31,9 @@ double storing(const TermContext& at, const StagedTile& s) {
     if (cache.bandwidth > 0) most = std::max(most, cache.of_output / cache.bandwidth / cache.instances);
   for (const LinkId id : links_of(*view.model, s.stage.via, s.memory, view.memory_of(s.parent))) {
     const Link& link = view.model->link(id);
-    const auto moved = at.traffic.link_bytes.find(id);
-    const auto copies = at.traffic.link_instances.find(id);
-    if (link.via.empty() && link.bandwidth > 0 && moved != at.traffic.link_bytes.end())
-      most = std::max(
-          most, moved->second / link.bandwidth / (copies == at.traffic.link_instances.end() ? 1 : copies->second));
+    const auto moved = at.traffic.link_loads.find(id);
+    if (link.via.empty() && link.bandwidth > 0 && moved != at.traffic.link_loads.end())
+      most = std::max(most, moved->second / link.bandwidth);
   }
   return most;
 }
