@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "hwdesc/model/program_language.h"
 #include "hwdesc/model/timing_choice.h"
 #include "ir/operand_use.h"
 #include "ir/text/access_name.h"
@@ -184,10 +185,12 @@ bool CpuDecisions::inside_calls(UnitId unit) const {
 
 std::vector<CpuTemplate::OnUnit> CpuDecisions::loopable_units() const {
   std::vector<CpuTemplate::OnUnit> found;
+  // A machine that is counted and not programmed needs no text for an instance. Commands execute one after another.
+  const bool counted = is_command_stream(*model) && !executes_a_stream(*model);
   for (std::size_t u = 0; u < model->units().size(); ++u) {
     const Unit& unit = model->units()[u];
     if (inside_calls(make_id<UnitId>(u))) continue;
-    if (unit.axes.empty() && unit.count > 1 && (!unit.index.empty() || !unit.threads.loop.empty()))
+    if (unit.axes.empty() && unit.count > 1 && (!unit.index.empty() || !unit.threads.loop.empty() || counted))
       found.push_back({unit.name, "", unit.queued ? 0 : unit.count, make_id<UnitId>(u)});
     for (const auto& [axis, count] : unit.axes)
       if (count > 1) found.push_back({unit.name + "." + axis, "", count, make_id<UnitId>(u)});

@@ -50,6 +50,50 @@ Task crowded_task(const std::string& capacity) {
   return p;
 }
 
+/// A machine that is counted, of eight units that multiply tiles of 4 x 4 x 4.
+constexpr const char* eight_units = R"yaml(hardware: eight_units
+clock: 1GHz
+program: {language: asm}
+units: [{name: chip}, {name: pe, count: COUNT}]
+memories:
+  - {name: dram, per: chip, kind: dram, capacity: 1GiB}
+  - {name: spad, per: pe, kind: scratchpad, capacity: 16KiB}
+links:
+  - {name: in, from: dram, to: spad, bandwidth: 64B/cycle}
+  - {name: out, from: spad, to: dram, bandwidth: 64B/cycle}
+instructions:
+  - {name: "copy_${l}", link: "${l}", compute: "D[] = S[]", emit: "copy_${l} {D}, {S}", variants: [{l: in}, {l: out}]}
+  - {name: clear, unit: pe, compute: "D[] = 0", emit: "clear {D}", operands: {D: {memory: spad, dtype: s32}}}
+  - {name: mm, unit: pe, compute: "C[i,j] += s32(A[i,k]) * s32(B[k,j])", dims: {i: 4, j: 4, k: 4}, emit: "mm {C}, {A}, {B}",
+     timing: {interval: 8cycles},
+     operands: {A: {memory: spad, dtype: s8, layout: {i: 4, k: 1}}, B: {memory: spad, dtype: s8, layout: {k: 4, j: 1}},
+                C: {memory: spad, dtype: s32, layout: {i: 4, j: 1}}}}
+)yaml";
+
+/// Cycles of the best of the points that a search starts with.
+double best_start(const std::string& count) {
+  std::string text = eight_units;
+  text.replace(text.find("COUNT"), 5, count);
+  const std::string path = scratch("eight_units.yaml");
+  std::ofstream(path) << text;
+  const Task p = task("C[i,j] += s32(A[i,k]) * s32(B[k,j])", "i=64,j=64,k=64", "A=s8,B=s8,C=s32", path);
+  const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
+  double best = 1e18;
+  for (const Point& point : space.starts(16))
+    if (const auto nest = space.build(point))
+      if (const auto cost =
+              make_cost_model_closed_form()->estimate({&p.kernel, make_id<StatementId>(0), &p.model, *nest}))
+        best = std::min(best, cost->cycles);
+  return best;
+}
+
+/// However a file names the instances of a unit.
+TEST(Strategies, DistributeOverUnitsThatAreOnlyCounted) {
+  EXPECT_EQ(best_start("1"), 16 * 16 * 16 * 8);
+  EXPECT_LT(best_start("8"), 16 * 16 * 16 * 8);
+  EXPECT_EQ(best_start("8"), best_start("{x: 8}"));
+}
+
 std::vector<Task> tasks() {
   return {task("C[i,j] += A[i,k] * B[k,j]", "i=29,j=37,k=7", "", "x86_avx512"),
           task("C[i,j] += s32(A[i,k]) * s32(B[k,j])", "i=40,j=33,k=50", "A=s8,B=s8,C=s32", "npu16"),
