@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "hwdesc/model/timing_choice.h"
 #include "scheduler/nest/digit_room.h"
 #include "support/arithmetic.h"
 
@@ -302,29 +303,66 @@ std::vector<AffineExpr> forms_of(const ResolvedNest& view, const StagedTile& s) 
   return forms;
 }
 
+/// Does a layout hold an element for each point of the group, as im2col a window p + r by p and r?
+bool is_replicated(const ResolvedNest& view, const FootprintGroup& group, const std::vector<AffineExpr>& forms) {
+  if (group.plain || group.dims.size() < 2) return false;
+  return std::all_of(group.dims.begin(), group.dims.end(), [&](int d) {
+    const std::string& name = view.statement.domain.dims[static_cast<std::size_t>(d)].name;
+    return std::find(forms.begin(), forms.end(), AffineExpr::dim(name)) != forms.end();
+  });
+}
+
+/// As many elements as points of one dim.
+FootprintGroup points_of(const ResolvedNest& view, int dim) {
+  FootprintGroup group;
+  group.dims = {dim};
+  group.axes.push_back(
+      {{{dim, 0, 1}}, true, AffineExpr::dim(view.statement.domain.dims[static_cast<std::size_t>(dim)].name)});
+  group.plain = true;
+  return group;
+}
+
 }  // namespace
 
 /// Where the layouts of all buffers in memory are by p, a subscript `10*p` leaves no room for what the stride passes
-/// over, and moves fetch rows of p only. A layout by `10*p` holds all between.
+/// over, and moves fetch rows of p only. A layout by `10*p` holds all between. Where they are by p and r, a window p +
+/// r is held, and moved by commands, once for each pair.
 void TileCounts::hold_points_only(int access) {
   const std::vector<Group>& groups = facts(access).groups;
-  if (std::none_of(groups.begin(), groups.end(), [](const Group& group) { return group.strided; })) return;
+  const bool in_stream = view_.instruction && executes_a_stream(*view_.model);
+  if (std::none_of(groups.begin(), groups.end(), [&](const Group& group) {
+        return group.strided || (in_stream && !group.plain && group.dims.size() > 1);
+      }))
+    return;
   std::vector<AffineExpr> forms;
+  std::vector<bool> replicated(groups.size(), in_stream);
   for (const StagedTile& s : view_.stages) {
     if (s.access != access || view_.model->memory(s.memory).is_register()) continue;
     const std::vector<AffineExpr> own = forms_of(view_, s);
     if (own.empty()) return;
     forms.insert(forms.end(), own.begin(), own.end());
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      replicated[g] = replicated[g] && is_replicated(view_, groups[g], own);
   }
   if (forms.empty()) return;
-  held_.resize(std::max(held_.size(), static_cast<std::size_t>(access) + 1));
-  std::vector<Group>& held = held_[static_cast<std::size_t>(access)] = groups;
+  const auto at = static_cast<std::size_t>(access);
+  held_.resize(std::max(held_.size(), at + 1));
+  std::vector<Group>& held = held_[at] = groups;
   for (Group& group : held) {
     if (!group.linear || group.axes.size() != 1 || group.axes.front().terms.size() != 1) continue;
     FootprintAxis& axis = group.axes.front();
     if (std::find(forms.begin(), forms.end(), axis.expr - axis.expr.constant()) != forms.end()) continue;
     axis.terms.front().coefficient = 1;
     group.plain = true;
+  }
+  if (std::none_of(replicated.begin(), replicated.end(), [](bool is) { return is; })) return;
+  replicated_.resize(std::max(replicated_.size(), at + 1));
+  for (std::size_t g = 0; g < held.size(); ++g) {
+    if (!replicated[g]) {
+      replicated_[at].push_back(held[g]);
+      continue;
+    }
+    for (const int d : held[g].dims) replicated_[at].push_back(points_of(view_, d));
   }
 }
 
@@ -507,7 +545,7 @@ double TileCounts::padded_tile(int access, int loops, std::span<const SplitDigit
   const std::vector<std::int64_t>& padding = facts(access).padding;
   double product = 1;
   Extents own;
-  for (const Group& group : groups(access)) {
+  for (const Group& group : boxes(access)) {
     own.clear();
     for (int d : group.dims) {
       const auto at = static_cast<std::size_t>(d);

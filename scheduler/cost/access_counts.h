@@ -79,10 +79,11 @@ class TileCounts {
     std::int64_t shift = 0, before = 0;
   };
 
-  /// Subscripts as the buffers of the access hold them: `10*p` as p where their layouts are by p.
+  /// Subscripts as the buffers of the access hold them: `10*p` as p where their layouts are by p, and each point of a
+  /// window where they replicate it.
   const std::vector<Group>& groups(int access) const {
     const auto a = static_cast<std::size_t>(access);
-    return a < held_.size() && !held_[a].empty() ? held_[a] : facts(access).groups;
+    return a < replicated_.size() && !replicated_[a].empty() ? replicated_[a] : boxes(access);
   }
   /// Footprint of a tile: subscripts that share dims are counted together. `extents`: of the dims of the group.
   double footprint(const Group& group, std::span<const std::int64_t> extents, const Step* step) const;
@@ -130,8 +131,14 @@ class TileCounts {
     return static_cast<std::size_t>(access) * (trips_.size() + 1) + static_cast<std::size_t>(loops);
   }
 
+  /// The same without what layouts replicate.
+  const std::vector<Group>& boxes(int access) const {
+    const auto a = static_cast<std::size_t>(access);
+    return a < held_.size() && !held_[a].empty() ? held_[a] : facts(access).groups;
+  }
+
   const ResolvedNest& view_;
-  std::vector<std::vector<Group>> held_;  ///< by access; empty: as in the facts
+  std::vector<std::vector<Group>> held_, replicated_;  ///< by access; empty: as in the facts; as `held_`
   std::size_t dims_ = 0;
   std::vector<std::int64_t> trips_;
   boost::container::small_vector<boost::container::small_vector<int, 6>, 6> loops_of_;  ///< by dim, outermost first

@@ -438,6 +438,8 @@ TEST(StreamCopies, OfFusedWindowsDivideOnceARow) {
     const auto cost = make()->estimate({&*kernel, make_id<StatementId>(0), &model, schedule->nests.front()});
     ASSERT_TRUE(cost) << by << render(cost.diagnostics());
     EXPECT_EQ(cost->scalar_cycles, copies) << by;
+    EXPECT_EQ(cost->link_bytes.at("to_inp"), 9 * 16 * 16)
+        << by << ": of I each of 6 x 6 points as often as in the tile";
   }
 }
 
