@@ -23,7 +23,7 @@ extern const Term stream, stream_copies;
 std::span<const Term* const> terms_of(TimingModel model) {
   using namespace terms;
   static const std::array overlapped{&compute,     &loop_exits, &accumulator_restarts, &links,
-                                     &cache_fills, &memories,   &thread_starts};
+                                     &cache_fills, &memories,   &thread_starts,        &packing};
   static const std::array issued_moves{
       &compute, &loop_exits, &accumulator_restarts, &links, &cache_fills, &memories, &ports,
       // once

@@ -223,6 +223,18 @@ TEST(Terms, LinksOfOnePortTakeTurns) {
   EXPECT_EQ(four_clusters(", port: bus").cycles("link", "links of port bus"), 48 + 4);
 }
 
+/// Also of a machine whose moves have no timing: the rows of A in the order of its columns.
+TEST(Terms, ACopyByTheHostTakesItsElements) {
+  const Priced nest{formula("Z[m,n] += A[m,k] * B[k,n]", "m=16,n=8,k=8", "A=s16,B=s16,Z=s16"),
+                    clusters(""),
+                    {"stage A in DRAM as [k, m]", "stage A in L2", "stage B in L2", "stage Z in L2", "for m by 4",
+                     "stage A in L1", "stage B in L1", "stage Z in L1", "for m by 1", "for n by 1", "stage Z in RF",
+                     "for k by 1", "stage A in RF", "stage B in RF", "do s0 with mac()"}};
+  EXPECT_EQ(nest.cycles("packed copy"), 16 * 8 * 2.5);
+  EXPECT_EQ(nest.nest().cost.scalar_cycles, 320);
+  EXPECT_EQ(nest.nest().cost.cycles, nest.nest().terms.longest + 320);
+}
+
 TEST(Terms, PortsIssueTheMoves) {
   EXPECT_EQ(product("4").cycles("port", "port load"), 128 + 512);
   EXPECT_EQ(product("4").cycles("port", "port store"), 16);

@@ -62,8 +62,10 @@ void add_time(PricedNest& nest, double printed_calls) {
   nest.cost.launch_cycles = cycles_of(nest.terms, {&terms::launches});
   if (runs_in_waves(nest)) {
     nest.cost.scalar_cycles = calls == nullptr ? nest.cost.cycles : 0;
+  } else if (calls != nullptr) {
+    nest.cost.scalar_cycles = copying_cycles(nest.terms);
   } else if (nest.timing != TimingModel::overlapped) {
-    nest.cost.scalar_cycles = calls != nullptr ? copying_cycles(nest.terms) : nest.terms.longest;
+    nest.cost.scalar_cycles = nest.terms.longest;
   }
 }
 
