@@ -61,11 +61,13 @@ bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Ex
   Stopwatch watch;
   Options sample = options;
   sample.onnx.of_all_sizes = true;
-  auto sampled = sample_model(sizes.facts, [&](const Bindings& symbols) -> Result<Model> {
-    auto model = model_at(sample, all_sizes(sizes, symbols), &*made.machine);
-    if (!model) return model;
-    return fitted_to(std::move(*model), *made.machine);
-  });
+  auto sampled =
+      sample_model(sizes.facts, [&](const Bindings& symbols, const ValuesOfSizes& of_sizes) -> Result<Model> {
+        sample.onnx.of_sizes = of_sizes;
+        auto model = model_at(sample, all_sizes(sizes, symbols), &*made.machine);
+        if (!model) return model;
+        return fitted_to(std::move(*model), *made.machine);
+      });
   if (!sampled) return not_possible(sampled.diagnostics());
   made.sampled = std::move(*sampled);
   made.importing = watch.seconds();
@@ -151,6 +153,7 @@ SizedAnswer run_at(const Options& options, const ModelSizes& asked, const Bindin
   Options one = options;
   one.onnx.sizes = sizes_text(all_sizes(asked, sizes));
   one.onnx.of_all_sizes = true;
+  one.onnx.of_sizes = model.sampled->of_sizes;
   const Stopwatch watch;
   auto prepared = prepare(one, answer.code, &*model.machine, [&](const Model& imported) {
     return fitted_to(imported, *model.machine, {options.strict_float, {}});

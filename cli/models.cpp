@@ -104,6 +104,7 @@ Result<Model> executable(const Options& options, const Model& model, const Hardw
 bool read_model_options(const Options& options, ModelOptions& with) {
   with.seed = options.seed;
   with.of_all_sizes = options.onnx.of_all_sizes;
+  with.of_sizes = options.onnx.of_sizes;
   with.until = words_of(options.onnx.until);
   if (!options.onnx.until.empty() && with.until.empty()) {
     fail(Exit::usage, "--until names no value", "--until NAME,...");

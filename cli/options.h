@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "frontends/model.h"
 #include "isamap/backend.h"
 #include "isamap/compile.h"
 #include "isamap/mapper.h"
@@ -37,6 +38,7 @@ struct ModelFlags {
   bool profile = false;                      ///< run: the time of each part
   std::int64_t threads = 0;                  ///< run, emit, explain: of the emitted program; 0: as the machine's file
   bool of_all_sizes = false;                 ///< not a flag: as ModelOptions has it
+  ValuesOfSizes of_sizes = {};               ///< the same
 };
 
 struct Options {

@@ -176,7 +176,7 @@ class Ahead {
       if (all.back() != s || roles[id.index()] != Role::intermediate) continue;
       const bool constant = std::all_of(all.begin(), all.end(), [&](std::size_t w) {
         const auto& reads = statement(w).reads;
-        return repeat_of(kernel(), w) == nullptr &&
+        return repeat_of(kernel(), w) == nullptr && !model_.of_sizes.contains(tensor(id).name) &&
                std::all_of(reads.begin(), reads.end(), [&](const Access& read) { return is_constant(read.tensor); });
       });
       if (!constant) continue;

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,13 @@ struct Origin {
   std::size_t order = 0;           ///< of the first one among the nodes, refused ones included
 };
 
+/// Values of the file, by name, that are constants at one size and other ones at another: masks, tables of positions.
+struct ValuesOfSizes {
+  std::set<std::string> written;   ///< a few numbers: a statement writes each, so that samples show what it is
+  std::set<std::string> computed;  ///< others: by the statements of their nodes, when the model runs
+  bool empty() const { return written.empty() && computed.empty(); }
+};
+
 struct Model {
   Kernel kernel;                               ///< named after the file
   std::vector<Weight> weights;                 ///< of tensors that are `constant`
@@ -54,6 +62,9 @@ struct Model {
   std::vector<RefusedNode> refused;            ///< not empty: there is no program
   std::vector<std::size_t> refused_order;      ///< by refusal: as Origin::order
   std::vector<std::string> notes;              ///< "the batch size of input 'x' is not a number: 1 is used"
+  /// Values of the file that are known now, by name: of a sample of all sizes only.
+  std::map<std::string, std::shared_ptr<const TensorData>> known = {};
+  std::set<std::string> of_sizes = {};  ///< tensors without inputs that are not constant at all sizes
 };
 
 struct ModelOptions {
@@ -67,6 +78,7 @@ struct ModelOptions {
   /// These sizes are a sample of those of one program for all: no statement is chosen by a size, and none is added that
   /// reads neighbours apart, which is slow as loops.
   bool of_all_sizes = false;
+  ValuesOfSizes of_sizes = {};
 };
 
 /// "GlobalAveragePool" gives "global_average_pool": only letters, digits and '_' remain.

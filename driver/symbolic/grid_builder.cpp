@@ -464,7 +464,7 @@ class GridBuilder {
       counts.push_back(tiles[axis] > 0 ? tiles[axis] * std::max<std::int64_t>(1, extent / tiles[axis])
                                        : sample_of(run_of(cell, axis), rest_steps_[axis]));
       const DimRun& first = axes()[axis].runs.front();
-      if (shared[axis] && !before && &run_of(cell, axis) != &first && extent >= first.tile)
+      if (shared[axis] && !before && first.tile > 0 && &run_of(cell, axis) != &first && extent >= first.tile)
         before = PositionsBefore{axis, extent / first.tile * first.tile};
     }
     return cheapest_first(std::move(schedules), grid_, counts, before, model_, options_.schedule.costs);

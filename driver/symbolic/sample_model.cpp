@@ -147,18 +147,47 @@ bool is_affine(const SampledModel& sampled) {
   return true;
 }
 
-Result<SampledModel> sampled_at(const SizeFacts& facts, std::vector<Bindings> sizes, const ModelImporter& import) {
-  SampledModel sampled{facts, std::move(sizes), {}, {}};
+/// Values that the samples know and that are not one table: numbers up to so many are written.
+ValuesOfSizes values_of_sizes(const std::vector<Bindings>& sizes, const ModelImporter& import) {
+  constexpr std::int64_t most_written = 8;
+  std::vector<std::map<std::string, std::shared_ptr<const TensorData>>> known;
+  for (const Bindings& one : sizes) {
+    auto model = import(one, {});
+    if (!model) return {};
+    known.push_back(std::move(model->known));
+  }
+  const std::size_t most = largest_of(sizes);
+  ValuesOfSizes found;
+  for (const auto& [name, largest] : known[most]) {
+    bool one_table = true, one_shape = true;
+    for (const auto& of_sample : known) {
+      const auto other = of_sample.find(name);
+      if (other == of_sample.end()) continue;
+      one_table = one_table && begins_with(*largest, *other->second);
+      one_shape = one_shape && largest->shape == other->second->shape;
+    }
+    if (one_table) continue;
+    const bool numbers = one_shape && largest->count() <= most_written && !is_truth(largest->dtype);
+    (numbers ? found.written : found.computed).insert(name);
+  }
+  return found;
+}
+
+/// `another`: whether a constant is another one at other sizes.
+Result<SampledModel> sampled_at(const SizeFacts& facts, std::vector<Bindings> sizes, const ModelImporter& import,
+                                const ValuesOfSizes& of_sizes, bool& another) {
+  SampledModel sampled{facts, std::move(sizes), {}, {}, of_sizes};
   sampled.models.resize(sampled.sizes.size());
   std::set<std::size_t> grown;  // constants whose shape depends on the sizes
   const std::size_t most = largest_of(sampled.sizes);
   for (std::size_t k = 0; k < sampled.sizes.size(); ++k) {
     const std::size_t n = k == 0 ? most : k <= most ? k - 1 : k;  // the largest sizes first
-    auto model = import(sampled.sizes[n]);
+    auto model = import(sampled.sizes[n], of_sizes);
     if (!model) return model.diagnostics();
     auto constants = constants_of(*model);
     if (!constants) return constants.diagnostics();
     model->weights.clear();
+    model->known.clear();
     sampled.models[n] = std::move(*model);
     if (k == 0) {
       sampled.constants = std::move(*constants);
@@ -169,7 +198,8 @@ Result<SampledModel> sampled_at(const SizeFacts& facts, std::vector<Bindings> si
     Kernel& kernel = sampled.models[n].kernel;
     for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
       if (!kernel.tensors[t].constant) continue;
-      if (!begins_with(sampled.constants[t], (*constants)[t]))
+      another = !begins_with(sampled.constants[t], (*constants)[t]);
+      if (another)
         return error(fmt::format("the constant {} is another one at {} than at {}", kernel.tensors[t].name,
                                  shown(sampled.sizes[n]), shown(sampled.sizes[most])),
                      "bind a size with --sizes");
@@ -190,6 +220,17 @@ Result<SampledModel> sampled_at(const SizeFacts& facts, std::vector<Bindings> si
                    "bind a size with --sizes");
   }
   return sampled;
+}
+
+Result<SampledModel> sampled_at(const SizeFacts& facts, const std::vector<Bindings>& sizes,
+                                const ModelImporter& import) {
+  bool another = false;
+  auto sampled = sampled_at(facts, sizes, import, {}, another);
+  if (!another) return sampled;
+  const ValuesOfSizes of_sizes = values_of_sizes(sizes, import);
+  if (of_sizes.empty()) return sampled;
+  auto computed = sampled_at(facts, sizes, import, of_sizes, another);
+  return computed ? computed : sampled;
 }
 
 }  // namespace

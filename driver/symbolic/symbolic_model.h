@@ -15,14 +15,15 @@
 
 namespace isamap {
 
-/// The model at these sizes, ready to be executed (done ahead).
-using ModelImporter = std::function<Result<Model>(const Bindings& sizes)>;
+/// The model at these sizes, ready to be executed (done ahead), with ModelOptions::of_sizes.
+using ModelImporter = std::function<Result<Model>(const Bindings& sizes, const ValuesOfSizes& of_sizes)>;
 
 struct SampledModel {
   SizeFacts facts;
   std::vector<Bindings> sizes;        ///< of the samples; the first one is likely
   std::vector<Model> models;          ///< by sample, without weights; constants have one shape in all
   std::vector<TensorData> constants;  ///< by tensor; others are empty
+  ValuesOfSizes of_sizes = {};        ///< that the import has been given
 };
 
 /// Where a model is imported: at the likely sizes, with each size moved alone, all of them moved together, and at the
@@ -31,7 +32,8 @@ std::vector<Bindings> sample_sizes(const SizeFacts& facts, bool all);
 
 /// Imports at sizes of at least 2, since axes of one element are left out. Constants of another shape or with other
 /// values at other sizes (tables of positions, masks) become those of the largest sizes, if those of smaller ones are
-/// their first rows. Errors: those of an import; models with other statements or constants at other sizes, in words.
+/// their first rows. If there are other ones, all values that differ so are computed when the model runs. Errors: those
+/// of an import; models with other statements or constants at other sizes, in words.
 Result<SampledModel> sample_model(const SizeFacts& facts, const ModelImporter& import);
 
 struct SymbolicModelPart {

@@ -197,6 +197,8 @@ Result<Model> import_model(const std::string& path, const ModelOptions& options)
   model.refused = std::move(walk.refused);
   model.refused_order = std::move(walk.refused_order);
   model.notes = std::move(walk.notes);
+  model.known = std::move(walk.known);
+  model.of_sizes = std::move(walk.of_sizes);
   std::size_t drawn = 0;
   for (Weight& weight : model.weights) {
     weight.seed = options.seed + weight.tensor.index();

@@ -470,8 +470,41 @@ void Walk::make_foreign(const Node& node) {
 }
 
 void Walk::make_by(const Node& node, Make maker) {
-  if (all_constant(node) && !gives_bytes(node) && fold(node, maker)) return;
-  make_statements(node, maker);
+  const auto is_computed = [&](const std::string& name) { return options_.of_sizes.computed.contains(name); };
+  const bool computed = std::any_of(node.outputs.begin(), node.outputs.end(), is_computed);
+  const std::size_t tensors = draft.kernel.tensors.size();
+  if (computed || !all_constant(node) || gives_bytes(node) || !fold(node, maker)) make_statements(node, maker);
+  for (std::size_t t = tensors; computed && t < draft.kernel.tensors.size(); ++t)
+    if (!draft.kernel.tensors[t].constant) of_sizes.insert(draft.kernel.tensors[t].name);
+  note_known(node);
+}
+
+/// What samples of all sizes compare, and what they have found.
+void Walk::note_known(const Node& node) {
+  if (!options_.of_all_sizes) return;
+  for (const std::string& name : node.outputs) {
+    if (name.empty() || !values_.contains(name) || !values_.at(name).values) continue;
+    known[name] = values_.at(name).values;
+    if (options_.of_sizes.written.contains(name)) write_numbers(node, name);
+  }
+}
+
+/// The value remains known; statements read what a statement writes.
+void Walk::write_numbers(const Node& node, const std::string& name) {
+  Value& value = values_.at(name);
+  const TensorData& data = *value.values;
+  const Node written{node.title, node.name, node.op, "", {}, {name}, {}};
+  Maker maker(written, file_.opset, draft);
+  maker.result("Y", 0, value.dtype, value.shape);
+  for (std::int64_t k = 0; k < data.count(); ++k) {
+    Names index;
+    std::int64_t rest = k;
+    for (std::size_t d = value.shape.size(); d-- > 0; rest /= value.shape[d])
+      index.insert(index.begin(), std::to_string(rest % value.shape[d]));
+    maker.say(access("Y", index) + " = " + maker.scalar("N" + std::to_string(k), value.dtype, data.get(k)), {});
+  }
+  value.tensor = maker.output(0)->tensor;
+  of_sizes.insert(draft.kernel.tensors[value.tensor.index()].name);
 }
 
 void Walk::make_statements(const Node& node, Make maker) {

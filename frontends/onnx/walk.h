@@ -37,6 +37,8 @@ class Walk {
   std::vector<TensorId> model_inputs, model_outputs;
   std::vector<std::size_t> refused_order;
   Diagnostics problems;  ///< contradictions of the file
+  std::map<std::string, std::shared_ptr<const TensorData>> known;  ///< as Model has them
+  std::set<std::string> of_sizes;
   std::map<TensorId, std::string> file_names;
 
  private:
@@ -63,6 +65,8 @@ class Walk {
   void make_foreign(const Node& node);
   void make_by(const Node& node, Make maker);
   void make_statements(const Node& node, Make maker);
+  void note_known(const Node& node);
+  void write_numbers(const Node& node, const std::string& name);
   void repeat(const Node& node, int depth);
   void loop(const Node& node, int depth);
   void attend(const Node& node, int depth);

@@ -55,7 +55,8 @@ struct Compiled {
       const std::string& dims, Model (*model_at)(std::int64_t) = [](std::int64_t n) { return scores_at(n); },
       const std::vector<BandGroup>& bands = {}, const std::string& target = "scalar_c")
       : machine(model_machine(target)) {
-    sampled = *sample_model(*size_facts_of(dims), [&](const Bindings& at) { return model_at(at.at("N")); });
+    sampled = *sample_model(*size_facts_of(dims),
+                            [&](const Bindings& at, const ValuesOfSizes&) { return model_at(at.at("N")); });
     SymbolicModelOptions options;
     options.compile.schedule.max_evaluations = 20;
     ModelPlan plan = single_statements(sampled.models[0].kernel);
@@ -265,8 +266,8 @@ last: Y[i,k] = H[i + 1,k] + 1 over i: {0}, k: 4
 }
 
 TEST(SymbolicModels, RecurrencesOfEverySizeAreRefusedByName) {
-  const auto sampled =
-      sample_model(*size_facts_of("N=1..40@9"), [](const Bindings& at) { return stepped_at(at.at("N")); });
+  const auto sampled = sample_model(*size_facts_of("N=1..40@9"),
+                                    [](const Bindings& at, const ValuesOfSizes&) { return stepped_at(at.at("N")); });
   ASSERT_TRUE(sampled) << render(sampled.diagnostics());
   SymbolicModelOptions options;
   options.compile.schedule.max_evaluations = 20;
@@ -324,9 +325,28 @@ TEST(SymbolicModels, AnotherImportAtASizeIsFound) {
 
 TEST(SymbolicModels, ConstantsThatAreOtherOnesAreRefused) {
   const auto facts = *size_facts_of("N=1..40@9");
-  const auto sampled = sample_model(facts, [](const Bindings& at) { return scores_at(at.at("N"), 0, 1); });
+  const auto sampled =
+      sample_model(facts, [](const Bindings& at, const ValuesOfSizes&) { return scores_at(at.at("N"), 0, 1); });
   ASSERT_FALSE(sampled);
   EXPECT_EQ(sampled.diagnostics().front().message, "the constant P is another one at N = 9 than at N = 40");
+}
+
+/// What the importer knows at each size is compared: the table is another one, a number of it is written.
+TEST(SymbolicModels, ValuesOfSizesAreNamedToTheImport) {
+  const auto facts = *size_facts_of("N=1..40@9");
+  const auto sampled = sample_model(facts, [](const Bindings& at, const ValuesOfSizes& of_sizes) -> Result<Model> {
+    const std::int64_t n = at.at("N");
+    Model model = scores_at(n, 0, of_sizes.computed.contains("table") ? 0 : 1);
+    TensorData number = make_data({.name = "", .shape = {}, .dtype = DType::s64}), same = number;
+    number.set(0, {0, n});
+    model.known = {{"table", model.weights[0].values},
+                   {"number", std::make_shared<TensorData>(number)},
+                   {"same", std::make_shared<TensorData>(same)}};
+    return model;
+  });
+  ASSERT_TRUE(sampled) << render(sampled.diagnostics());
+  EXPECT_EQ(sampled->of_sizes.computed, (std::set<std::string>{"table"}));
+  EXPECT_EQ(sampled->of_sizes.written, (std::set<std::string>{"number"}));
 }
 
 TEST(SymbolicModels, OnlyLoopsAlongMemoryMayBeVectorized) {

@@ -13,6 +13,7 @@
 #include <limits>
 #include <set>
 
+#include "frontends/done_ahead.h"
 #include "frontends/layers.h"
 #include "ir/scatter.h"
 #include "ir/text/parse.h"
@@ -906,6 +907,43 @@ TEST_F(ModelTest, UpdatesAreScatters) {
         EXPECT_EQ(scatters, 1u) << print(model->kernel);
         EXPECT_LE(model->kernel.statements.size(), 5u) << print(model->kernel);
       }
+}
+
+/// A causal mask behind a cache: y[i,j] = j <= i + past. Its statements are the same at each size, and stay.
+TEST_F(ModelTest, ValuesOfSizesAreComputed) {
+  const std::string graph =
+      input("p", {unknown, 2}) + input("x", {unknown, 3}) + constant("zero", {}, {0}) + constant("one", {}, {1}) +
+      constant("rows", {1}, {1}) + constant("first", {1}, {0}) + constant("columns", {1}, {0}) +
+      node("Shape", {"p"}, "ps") + node("Gather", {"ps", "zero"}, "past") + node("Shape", {"x"}, "xs") +
+      node("Gather", {"xs", "zero"}, "now") + node("Add", {"past", "now"}, "all") +
+      node("Range", {"past", "all", "one"}, "r") + node("Unsqueeze", {"r", "rows"}, "at") +
+      node("Range", {"zero", "all", "one"}, "c") + node("LessOrEqual", {"c", "at"}, "y") + output("y");
+  ModelOptions options;
+  options.of_all_sizes = true;
+  options.of_sizes = {{"past", "now", "all"}, {"r", "at", "y"}};
+  set_ = 18;
+  std::set<std::string> statements;
+  for (const int past : {3, 5}) {
+    const int now = past;  // both axes have the symbol N
+    options.sizes = {{"N", past}};
+    const auto model = import(graph, options);
+    ASSERT_TRUE(model) << render(model.diagnostics());
+    EXPECT_EQ(refusals(*model), "");
+    EXPECT_TRUE(model->known.contains("past"));
+    const auto ahead = done_ahead(composed(*model));
+    ASSERT_TRUE(ahead) << render(ahead.diagnostics());
+    std::string text;
+    for (const Computation& statement : ahead->kernel.statements) text += statement.name + " ";
+    statements.insert(text);
+    const auto outputs = outputs_of(*ahead, {data_like({past, 2}), data_like({now, 3})});
+    ASSERT_EQ(outputs.size(), 1U);
+    EXPECT_EQ(outputs[0].shape, (Shape{now, past + now}));
+    for (int i = 0; i < now; ++i)
+      for (int j = 0; j < past + now; ++j)
+        EXPECT_EQ(outputs[0].get(i * (past + now) + j).integer, j <= i + past ? 1 : 0) << i << " " << j;
+  }
+  EXPECT_EQ(statements.size(), 1U);
+  EXPECT_FALSE(statements.begin()->empty());
 }
 
 TEST_F(ModelTest, LoopsWithoutSteps) {
