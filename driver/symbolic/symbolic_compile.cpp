@@ -216,8 +216,13 @@ SymbolicCompilation compile_symbolic(const SymbolicKernel& kernel, const Hardwar
     return refused(error(fmt::format("no program for all sizes: '{}' has sizes of its own at run time", model.name),
                          "bind sizes with --sizes"));
   auto rows = rows_of(kernel);
-  if (!rows) return compile_blocks(kernel, model, options);
-  return SymbolicCompiler(kernel, model, options, std::move(*rows)).run();
+  const bool by_statement = !options.versions.empty() && options.versions[0].schedules.size() > 1;
+  if (!rows || by_statement) return compile_blocks(kernel, model, options);
+  SymbolicCompilation compiled = SymbolicCompiler(kernel, model, options, std::move(*rows)).run();
+  if (compiled.program || options.versions.empty() || kernel.sample.statements.size() > 1) return compiled;
+  // The file may have been written before sizes were bound, for a grid of blocks.
+  SymbolicCompilation blocks = compile_blocks(kernel, model, options);
+  return blocks.program ? blocks : compiled;
 }
 
 std::optional<Cost> predicted_at(const SymbolicCompilation& compiled, const HardwareModel& model, const Bindings& sizes,

@@ -266,121 +266,6 @@ Kernel without_rest_of_lanes(const ScheduledStatement& one, const yaml::Node* wr
   return block_kernel(*one.shape, counts, false);
 }
 
-/// One of the whole kernel, or by statement.
-void read_schedules(yaml::MapReader& reader, const std::vector<ScheduledStatement>& kernels, const HardwareModel& model,
-                    const Schedule& head, ScheduleVersion& version, Diagnostics& problems) {
-  const yaml::Node* statements = reader.child("statements");
-  if (kernels.size() == 1 && !statements) {
-    version.schedules.push_back(head);
-    const Kernel kernel = without_rest_of_lanes(kernels[0], reader.child("lanes"));
-    return read_body(reader, kernel, model, version.schedules[0], problems);
-  }
-  reader.finish();
-  if (!statements) {
-    problems.push_back(error_at(version.where,
-                                fmt::format("this version has no 'statements', which are {} here", kernels.size()),
-                                "write statements: with a schedule for each statement of the kernel"));
-    return;
-  }
-  if (!is_list_of_maps(*statements, "'statements' must be a list of schedules", "write - nest:", problems)) return;
-  if (statements->items.size() != kernels.size()) {
-    problems.push_back(error_at(
-        statements->where, fmt::format("{} schedules for {} statements", statements->items.size(), kernels.size())));
-    return;
-  }
-  for (std::size_t s = 0; s < kernels.size(); ++s) {
-    yaml::MapReader one(statements->items[s], "the schedule of a statement", problems);
-    version.schedules.push_back(head);
-    const Kernel kernel = without_rest_of_lanes(kernels[s], one.child("lanes"));
-    read_body(one, kernel, model, version.schedules.back(), problems);
-  }
-}
-
-/// Where a version is reached by no size, or a size by no version.
-void check_cover(const std::vector<ScheduleVersion>& versions, const SizeFacts& facts, Diagnostics& problems) {
-  std::vector<std::vector<SizeFact>> guards;
-  for (const ScheduleVersion& version : versions) {
-    SizeFacts served = facts;
-    served.between.insert(served.between.end(), version.when.begin(), version.when.end());
-    if (!uncovered_sizes(served, guards)) {
-      const bool empty = !uncovered_sizes(served, {});
-      problems.push_back(
-          error_at(version.where,
-                   fmt::format("no size reaches version {}: {}", guards.size() + 1,
-                               empty ? fmt::format("its conditions hold for none of {}", print(facts))
-                                     : "the versions before it serve all of its sizes"),
-                   empty ? "leave the version out, or change 'when'" : "state its sizes: when: [\"M <= 8\"]"));
-      return;
-    }
-    guards.push_back(version.when);
-  }
-  const auto none = uncovered_sizes(facts, guards);
-  if (!none) return;
-  std::string sizes;
-  for (const SymbolicSize& size : facts.sizes)
-    if (const auto found = none->find(size.name); found != none->end())
-      sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", size.name, found->second);
-  problems.push_back(error_at(versions.back().when.front().where,
-                              sizes.empty() ? "it was not proved that the versions serve all sizes"
-                                            : fmt::format("no version serves {}", sizes),
-                              "leave out 'when' of the last version"));
-}
-
-/// Names of the kernel's sizes, as expressions over those that are symbolic.
-SizeExpressions names_of(const SymbolicKernel& kernel) {
-  SizeExpressions names(kernel.sizes.begin(), kernel.sizes.end());
-  for (const SymbolicSize& size : kernel.facts.sizes) names[size.name] = AffineExpr::dim(size.name);
-  return names;
-}
-
-/// What the schedules are for: the kernel if it has rows, else each statement of it.
-Result<std::vector<ScheduledStatement>> scheduled_for_all_sizes(const SymbolicKernel& kernel) {
-  if (rows_of(kernel)) return std::vector<ScheduledStatement>{{kernel.sample, {}}};
-  std::vector<ScheduledStatement> kernels;
-  for (std::size_t s = 0; s < kernel.sample.statements.size(); ++s) {
-    auto shape = grid_shape(kernel, s);
-    if (!shape) return shape.diagnostics();
-    Kernel statement = shape->kernel;
-    kernels.push_back({std::move(statement), std::move(*shape)});
-  }
-  return kernels;
-}
-
-Result<std::vector<ScheduleVersion>> read_versions(const yaml::Node& root, const SymbolicKernel& kernel,
-                                                   const HardwareModel& model) {
-  std::vector<ScheduleVersion> versions;
-  Diagnostics problems;
-  yaml::MapReader reader(root, "a schedule file", problems);
-  const Schedule head = read_head(reader, kernel.sample.name, model, problems);
-  const yaml::Node* list = reader.child("versions");
-  reader.finish();
-  const auto kernels = scheduled_for_all_sizes(kernel);
-  if (!kernels) return kernels.diagnostics();
-  if (!are_versions(*list, problems)) return problems;
-  const SizeExpressions names = names_of(kernel);
-  for (const yaml::Node& item : list->items) {
-    Diagnostics own;  // so that all versions are read
-    yaml::MapReader one(item, "a version", own);
-    ScheduleVersion& version = versions.emplace_back();
-    version.where = item.where;
-    version.when = read_guard(one.child("when"), names, own);
-    read_schedules(one, *kernels, model, head, version, own);
-    problems.insert(problems.end(), own.begin(), own.end());
-  }
-  if (problems.empty()) check_cover(versions, kernel.facts, problems);
-  if (!problems.empty()) return problems;
-  return versions;
-}
-
-/// Sizes of a kernel with numbers by their names; extents of iterators where it has no names for them.
-SizeExpressions numbers_of(const Kernel& kernel) {
-  SizeExpressions numbers;
-  for (const auto& [name, value] : kernel.sizes) numbers[name] = AffineExpr(value);
-  for (const Computation& statement : kernel.statements)
-    for (const Dim& dim : statement.domain.dims) numbers.try_emplace(dim.name, AffineExpr(dim.extent));
-  return numbers;
-}
-
 /// Two rounds of all lanes at least: nests of one round have no loop over them.
 bool has_rounds(const Kernel& kernel, const VectorizedReduction& parts) {
   for (const Computation& statement : kernel.statements)
@@ -443,20 +328,222 @@ std::vector<Nest> fitted_nests(const std::vector<Nest>& nests, const Kernel& ker
   return fitted;
 }
 
+/// A statement that the file has no nest for would become scalar code by `fitted_nests`. `split`: the kernel without
+/// lanes; `lanes`: what the file says, also where they do not fit.
+void check_all_written(const std::vector<Nest>& nests, const Kernel& split, const std::vector<const yaml::Node*>& lanes,
+                       const SourceLocation& where, Diagnostics& problems) {
+  std::vector<std::string> names;
+  for (const Computation& statement : split.statements) names.push_back(statement.name);
+  for (const yaml::Node* list : lanes)
+    for (const yaml::Node& item : list != nullptr ? list->items : yaml::Node{}.items)
+      if (const auto parts = parse_vectorized_reduction(item.scalar, item.where))
+        names.push_back(parts->statement + "_parts");
+  for (const std::string& name : names)
+    if (std::none_of(nests.begin(), nests.end(),
+                     [&](const Nest& nest) { return last_do(nest) != nullptr && last_do(nest)->statement == name; }))
+      problems.push_back(error_at(where, fmt::format("no nest here is for statement {}", name),
+                                  "write a nest for each statement of the kernel, scalar code, too"));
+}
+
+/// `splits`, `lanes` and `nests` that were written for other sizes.
+void read_fitted(const yaml::Node& node, const Kernel& whole, const HardwareModel& model, Schedule& schedule,
+                 Diagnostics& problems) {
+  yaml::MapReader reader(node, "a version", problems);
+  reader.child("when");
+  const Kernel split = read_splits(reader.child("splits"), whole, schedule, problems);
+  const yaml::Node* const lanes = reader.child("lanes");
+  const Kernel made = read_fitting_lanes(lanes, split, schedule, problems);
+  const yaml::Node* const nests = reader.child("nests");
+  reader.finish();
+  if (nests != nullptr) schedule.nests = read_nests(*nests, problems);
+  if (problems.empty() && schedule.nests.size() != made.statements.size())
+    check_all_written(schedule.nests, split, {lanes}, node.where, problems);
+  schedule.nests = fitted_nests(schedule.nests, made);
+  if (problems.empty()) check(schedule, made, model, node.where, problems);
+}
+
+bool is_schedule_of_each(const yaml::Node& statements, std::size_t count, Diagnostics& problems) {
+  if (!is_list_of_maps(statements, "'statements' must be a list of schedules", "write - nest:", problems)) return false;
+  if (statements.items.size() == count) return true;
+  problems.push_back(error_at(statements.where,
+                              fmt::format("{} schedules for {} statements", statements.items.size(), count),
+                              "write a schedule for each statement of the kernel, in their order"));
+  return false;
+}
+
+/// Were sums in lanes written for a dim that is a number here, since a size was bound, which may leave a rest of them?
+bool has_lanes_of_numbers(const ScheduledStatement& one, const yaml::Node* written) {
+  for (const yaml::Node& item : written && written->kind == yaml::Kind::list ? written->items : yaml::Node{}.items) {
+    const auto parts = parse_vectorized_reduction(item.kind == yaml::Kind::scalar ? item.scalar : "", item.where);
+    const auto is_it = [&](const GridAxis& axis) { return parts && axis.dim == parts->dim; };
+    if (parts && (!one.shape || std::none_of(one.shape->axes.begin(), one.shape->axes.end(), is_it))) return true;
+  }
+  return false;
+}
+
+/// As it is written for this kernel, or with the rests that its sums in lanes leave here.
+Schedule read_schedule_of(const yaml::Node& node, const ScheduledStatement& of, const HardwareModel& model,
+                          const Schedule& head, Diagnostics& problems) {
+  const yaml::Node* const lanes = node.find("lanes");
+  Schedule schedule = head;
+  Diagnostics own;
+  yaml::MapReader reader(node, "the schedule of a statement", own);
+  reader.child("when");
+  read_body(reader, without_rest_of_lanes(of, lanes), model, schedule, own);
+  if (!own.empty() && has_lanes_of_numbers(of, lanes)) {
+    Schedule fitted = head;
+    Diagnostics others;
+    read_fitted(node, of.kernel, model, fitted, others);
+    if (others.empty()) return fitted;
+  }
+  problems.insert(problems.end(), own.begin(), own.end());
+  return schedule;
+}
+
+/// One of the whole kernel, or by statement.
+void read_schedules(const yaml::Node& node, const std::vector<ScheduledStatement>& kernels, const HardwareModel& model,
+                    const Schedule& head, ScheduleVersion& version, Diagnostics& problems) {
+  const yaml::Node* statements = node.find("statements");
+  if (kernels.size() == 1 && !statements) {
+    version.schedules = {read_schedule_of(node, kernels[0], model, head, problems)};
+    return;
+  }
+  yaml::MapReader reader(node, "a version", problems);
+  for (const char* key : {"when", "statements"}) reader.child(key);
+  reader.finish();
+  if (!statements) {
+    problems.push_back(error_at(version.where,
+                                fmt::format("this version has no 'statements', which are {} here", kernels.size()),
+                                "write statements: with a schedule for each statement of the kernel"));
+    return;
+  }
+  if (!is_schedule_of_each(*statements, kernels.size(), problems)) return;
+  for (std::size_t s = 0; s < kernels.size(); ++s)
+    version.schedules.push_back(read_schedule_of(statements->items[s], kernels[s], model, head, problems));
+}
+
+/// Where a version is reached by no size, or a size by no version. `bound`: conditions compare numbers that may be
+/// symbolic elsewhere, so versions that are reached by none are left out.
+void check_cover(std::vector<ScheduleVersion>& versions, const SizeFacts& facts, bool bound, Diagnostics& problems) {
+  std::vector<ScheduleVersion> reached;
+  std::vector<std::vector<SizeFact>> guards;
+  for (ScheduleVersion& version : versions) {
+    SizeFacts served = facts;
+    served.between.insert(served.between.end(), version.when.begin(), version.when.end());
+    if (!uncovered_sizes(served, guards)) {
+      if (bound) continue;
+      const bool empty = !uncovered_sizes(served, {});
+      problems.push_back(
+          error_at(version.where,
+                   fmt::format("no size reaches version {}: {}", reached.size() + 1,
+                               empty ? fmt::format("its conditions hold for none of {}", print(facts))
+                                     : "the versions before it serve all of its sizes"),
+                   empty ? "leave the version out, or change 'when'" : "state its sizes: when: [\"M <= 8\"]"));
+      return;
+    }
+    guards.push_back(version.when);
+    reached.push_back(std::move(version));
+  }
+  versions = std::move(reached);
+  const auto none = uncovered_sizes(facts, guards);
+  if (!none) return;
+  std::string sizes;
+  for (const SymbolicSize& size : facts.sizes)
+    if (const auto found = none->find(size.name); found != none->end())
+      sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", size.name, found->second);
+  problems.push_back(error_at(versions.empty() ? SourceLocation{} : versions.back().when.front().where,
+                              sizes.empty() ? "it was not proved that the versions serve all sizes"
+                                            : fmt::format("no version serves {}", sizes),
+                              "leave out 'when' of the last version"));
+}
+
+/// Names of the kernel's sizes, as expressions over those that are symbolic.
+SizeExpressions names_of(const SymbolicKernel& kernel) {
+  SizeExpressions names(kernel.sizes.begin(), kernel.sizes.end());
+  for (const SymbolicSize& size : kernel.facts.sizes) names[size.name] = AffineExpr::dim(size.name);
+  return names;
+}
+
+/// What the schedules are for: the kernel if it has rows and the file has no `statements`, else each statement of it. A
+/// kernel without rows may have them once sizes are bound.
+Result<std::vector<ScheduledStatement>> scheduled_for_all_sizes(const SymbolicKernel& kernel, const yaml::Node& list) {
+  const bool by_statement = std::any_of(list.items.begin(), list.items.end(), [](const yaml::Node& version) {
+    return version.find("statements") != nullptr;
+  });
+  if (!by_statement && rows_of(kernel)) return std::vector<ScheduledStatement>{{kernel.sample, {}}};
+  std::vector<ScheduledStatement> kernels;
+  for (std::size_t s = 0; s < kernel.sample.statements.size(); ++s) {
+    auto shape = grid_shape(kernel, s);
+    if (!shape) return shape.diagnostics();
+    Kernel statement = shape->kernel;
+    kernels.push_back({std::move(statement), std::move(*shape)});
+  }
+  return kernels;
+}
+
+/// Does a condition compare a size that is a number in this kernel?
+bool compares_numbers(const yaml::Node& list, const SizeExpressions& names) {
+  for (const yaml::Node& version : list.items)
+    for (const yaml::Node& item : version.find("when") ? version.find("when")->items : yaml::Node{}.items)
+      if (const auto condition = parse_condition(item.scalar, item.where, ""))
+        for (const Reference& one : references(*condition))
+          if (const auto size = names.find(one.object); size != names.end() && size->second.is_constant()) return true;
+  return false;
+}
+
+Result<std::vector<ScheduleVersion>> read_versions(const yaml::Node& root, const SymbolicKernel& kernel,
+                                                   const HardwareModel& model) {
+  std::vector<ScheduleVersion> versions;
+  Diagnostics problems;
+  yaml::MapReader reader(root, "a schedule file", problems);
+  const Schedule head = read_head(reader, kernel.sample.name, model, problems);
+  const yaml::Node* list = reader.child("versions");
+  reader.finish();
+  if (!are_versions(*list, problems)) return problems;
+  const auto kernels = scheduled_for_all_sizes(kernel, *list);
+  if (!kernels) return kernels.diagnostics();
+  const SizeExpressions names = names_of(kernel);
+  for (const yaml::Node& item : list->items) {
+    Diagnostics own;  // so that all versions are read
+    ScheduleVersion& version = versions.emplace_back();
+    version.where = item.where;
+    version.when = read_guard(item.find("when"), names, own);
+    read_schedules(item, *kernels, model, head, version, own);
+    problems.insert(problems.end(), own.begin(), own.end());
+  }
+  if (problems.empty()) check_cover(versions, kernel.facts, compares_numbers(*list, names), problems);
+  if (!problems.empty()) return problems;
+  return versions;
+}
+
+/// Sizes of a kernel with numbers by their names; extents of iterators where it has no names for them.
+SizeExpressions numbers_of(const Kernel& kernel) {
+  SizeExpressions numbers;
+  for (const auto& [name, value] : kernel.sizes) numbers[name] = AffineExpr(value);
+  for (const Computation& statement : kernel.statements)
+    for (const Dim& dim : statement.domain.dims) numbers.try_emplace(dim.name, AffineExpr(dim.extent));
+  return numbers;
+}
+
 /// The schedule of one statement after the other, as one of the whole kernel.
 void join_statements(const yaml::Node& statements, const Kernel& whole, const HardwareModel& model, Schedule& joined,
                      Diagnostics& problems) {
-  if (!is_list_of_maps(statements, "'statements' must be a list of schedules", "write - nest:", problems)) return;
-  Kernel kernel = whole;
-  for (const char* key : {"splits", "lanes"})
-    for (const yaml::Node& item : statements.items)
-      kernel = std::string_view(key) == "splits" ? read_splits(item.find(key), kernel, joined, problems)
-                                                 : read_fitting_lanes(item.find(key), kernel, joined, problems);
+  if (!is_schedule_of_each(statements, whole.statements.size(), problems)) return;
+  Kernel split = whole;
+  std::vector<const yaml::Node*> lanes;
+  for (const yaml::Node& item : statements.items) {
+    split = read_splits(item.find("splits"), split, joined, problems);
+    lanes.push_back(item.find("lanes"));
+  }
+  Kernel kernel = split;
+  for (const yaml::Node* written : lanes) kernel = read_fitting_lanes(written, kernel, joined, problems);
   for (const yaml::Node& item : statements.items) {
     if (const yaml::Node* nest = item.find("nest")) joined.nests.push_back(read_nest(*nest, problems));
     if (const yaml::Node* nests = item.find("nests"))
       for (Nest& one : read_nests(*nests, problems)) joined.nests.push_back(std::move(one));
   }
+  if (problems.empty() && joined.nests.size() != kernel.statements.size())
+    check_all_written(joined.nests, split, lanes, statements.where, problems);
   joined.nests = fitted_nests(joined.nests, kernel);
   if (problems.empty()) check(joined, kernel, model, statements.where, problems);
 }
@@ -477,15 +564,7 @@ void read_version_at(const yaml::Node& list, const Kernel& kernel, const Hardwar
       version.finish();
       return join_statements(*statements, kernel, model, schedule, problems);
     }
-    if (item.find("lanes") != nullptr) {
-      const yaml::Node* const nests = version.child("nests");
-      const Kernel split = read_splits(version.child("splits"), kernel, schedule, problems);
-      const Kernel made = read_fitting_lanes(version.child("lanes"), split, schedule, problems);
-      version.finish();
-      if (nests != nullptr) schedule.nests = fitted_nests(read_nests(*nests, problems), made);
-      if (problems.empty()) check(schedule, made, model, item.where, problems);
-      return;
-    }
+    if (item.find("lanes") != nullptr) return read_fitted(item, kernel, model, schedule, problems);
     return read_body(version, kernel, model, schedule, problems);
   }
   problems.push_back(

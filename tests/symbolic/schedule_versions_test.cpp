@@ -207,6 +207,45 @@ TEST(ScheduleVersions, ABoundKernelHasTheScheduleOfItsVersion) {
   }
 }
 
+/// Of a file for open sizes some are bound: versions that serve none of the others are left out, and kernels that get
+/// rows keep the schedules of their statements.
+TEST(ScheduleVersions, SomeSizesMayBeBound) {
+  for (const std::string& kernel_text : {any_sizes, two_statements}) {
+    const SymbolicKernel kernel = read_kernel(kernel_text);
+    const std::string text = print(searched(kernel, {{at_most("N", 8)}, {at_most("M", 8)}, {}}));
+    for (const auto& [bound, count] :
+         {std::pair(Bindings{{"N", 37}}, 2U), {Bindings{{"N", 8}}, 1U}, {Bindings{{"M", 8}}, 2U}}) {
+      const SymbolicKernel open = read_kernel(kernel_text, bound);
+      const auto read = read_back(text, open);
+      ASSERT_TRUE(read) << render(read.diagnostics()) << text;
+      EXPECT_EQ(read->size(), count);
+      if (count == 1) continue;
+      CompileOptions options = few_evaluations();
+      options.versions = *read;
+      const SymbolicCompilation compiled = compile_symbolic(open, written_for(), options);
+      ASSERT_TRUE(compiled.program) << render(compiled.problems) << text;
+      EXPECT_EQ(compiled.program->versions.size(), count);
+    }
+  }
+}
+
+TEST(ScheduleVersions, AStatementWithoutAScheduleIsRefusedAtNumbers) {
+  const SymbolicKernel kernel = read_kernel(two_statements);
+  const std::string text = print(searched(kernel, {{}}));
+  const auto bound = *isamap::bind(kernel, {{"M", 9}, {"N", 40}});
+  const auto refused = [&](const std::string& changed) {
+    const auto read = parse_schedule(changed, "s.yaml", bound, written_for());
+    return read ? "" : render(read.diagnostics());
+  };
+  EXPECT_EQ(refused(text), "");
+  const std::string less = text.substr(0, text.rfind("      - nest:"));
+  EXPECT_NE(refused(less).find("1 schedules for 2 statements"), std::string::npos) << less << refused(less);
+  const std::size_t nests = text.find("nests:\n"), second = text.find("\n          -\n", nests + 20);
+  if (nests == std::string::npos) return;  // the sum is not in lanes
+  const std::string without = text.substr(0, second + 1) + text.substr(text.rfind("      - nest:"));
+  EXPECT_NE(refused(without).find("no nest here is for statement s0"), std::string::npos) << without;
+}
+
 TEST(ScheduleVersions, AFileRunsAtManySizes) {
   if (availability(written_for()).how != ExecutionMode::native) GTEST_SKIP() << availability(written_for()).why;
   const SymbolicKernel kernel = read_kernel(any_sizes);
