@@ -75,7 +75,10 @@ PlannedGrid planned_grid(const GridShape& shape, const Schedule& schedule, const
       with.others.push_back(reduced(other, false, model));
   std::vector<GridSchedules> tried{with};
   const auto add = [&](const Schedule& main, const std::vector<Schedule>& rests) {
-    tried.push_back({main, without_equal(rests), with.others, with.scalar});
+    GridSchedules more{main, without_equal(rests), with.others, with.scalar};
+    if (std::none_of(tried.begin(), tried.end(),
+                     [&](const GridSchedules& one) { return one.main == more.main && one.rests == more.rests; }))
+      tried.push_back(std::move(more));
   };
   add(copies, {plain, copies});
   add(plain, {plain});

@@ -145,10 +145,12 @@ std::string comment_text(std::string text) {
 
 std::string Names::unique(const std::string& wish) {
   const std::string word = identifier(wish), base = is_macro(word) ? "x_" + word : word;
-  std::string name = base;
-  for (int n = 2; contains(reserved, name) || taken_.contains(name); ++n) name = base + "_" + std::to_string(n);
-  taken_.insert(name);
-  return name;
+  int& number = numbers_.try_emplace(base, 1).first->second;
+  for (;; ++number) {
+    std::string name = number == 1 ? base : base + "_" + std::to_string(number);
+    const bool is_reserved = number == 1 && contains(reserved, name);  // none ends with a number like ours
+    if (!is_reserved && taken_.insert(name).second) return name;
+  }
 }
 
 }  // namespace isamap

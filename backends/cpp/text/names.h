@@ -2,6 +2,7 @@
 #pragma once
 // Identifiers of an emitted file: valid, unique, and as close to the given names as possible.
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -27,10 +28,12 @@ class Names {
   /// A fresh identifier: "C", "C_2", "C_3".
   std::string unique(const std::string& wish);
   /// The scope of a name has ended.
-  void release(const std::string& name) { taken_.erase(name); }
+  void release(const std::string& name) { taken_.erase(name), numbers_.clear(); }
 
  private:
   std::set<std::string> taken_;
+  std::map<std::string, int>
+      numbers_;  ///< by name without a number: those below are taken, so that none is asked again
 };
 
 }  // namespace isamap
