@@ -77,6 +77,13 @@ std::string fact_against_rests(const GridAxis& axis) {
   return rests && tile > 1 && name ? fmt::format("{}: {{multiple_of: {}}}", *name, tile) : "";
 }
 
+/// Blocks with code, without those at edges.
+std::size_t own_blocks(const Grid& grid) {
+  std::size_t count = body_count(grid);
+  for (const Grid& edge : grid.edges) count -= body_count(edge);
+  return count;
+}
+
 Json grids_json(const SymbolicProgram& program, std::size_t version) {
   Json json = Json::array();
   const std::size_t statements = program.kernel.sample.statements.size();
@@ -88,9 +95,9 @@ Json grids_json(const SymbolicProgram& program, std::size_t version) {
       for (const DimRun& run : axis.runs) runs.push_back(run_text(run));
       axes.push_back({{"dim", axis.dim}, {"extent", print(axis.extent)}, {"runs", runs}, {"sum", axis.reduced}});
     }
-    json.push_back({{"axes", axes}, {"blocks", grid.blocks.size()}, {"schedule", print(grid.schedule)}});
+    json.push_back({{"axes", axes}, {"blocks", own_blocks(grid)}, {"schedule", print(grid.schedule)}});
     for (const Grid& edge : grid.edges)
-      json.back()["edges"].push_back({{"blocks", edge.blocks.size()}, {"schedule", print(edge.schedule)}});
+      json.back()["edges"].push_back({{"blocks", body_count(edge)}, {"schedule", print(edge.schedule)}});
   }
   return json;
 }
@@ -293,15 +300,14 @@ std::string grids_text(const SymbolicCompilation& compiled) {
     const Grid& grid = program.grids[g];
     std::string& comment = comments[g / statements];
     if (versions > 1 && g % statements == 0) comment += version_text(program, g / statements) + "\n";
-    comment += fmt::format("{} blocks:", grid.blocks.size());
+    comment += fmt::format("{} blocks:", own_blocks(grid));
     for (const GridAxis& axis : grid.shape.axes) {
       comment += fmt::format(" {}:", axis.dim);
       for (const DimRun& run : axis.runs) comment += " " + run_text(run);
       if (&axis != &grid.shape.axes.back()) comment += ";";
     }
     if (!grid.edges.empty())
-      comment +=
-          fmt::format("; {} grids of edges, {} blocks", grid.edges.size(), body_count(grid) - grid.blocks.size());
+      comment += fmt::format("; {} grids of edges, {} blocks", grid.edges.size(), body_count(grid) - own_blocks(grid));
     comment += "\n";
   }
   return text + file_text(compiled, comments);

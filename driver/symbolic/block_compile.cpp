@@ -14,6 +14,7 @@
 #include "driver/symbolic/grid_price.h"
 #include "driver/symbolic/grid_versions.h"
 #include "driver/symbolic/symbolic_arguments.h"
+#include "ir/symbolic/facts.h"
 #include "isamap/scheduler.h"
 #include "program/packed_constants.h"
 
@@ -141,6 +142,35 @@ std::vector<std::int64_t> largest_extents(const Grid& grid, const std::vector<Si
         most.back() = most.back() < 0 ? bound.constant() : std::min(most.back(), bound.constant());
   }
   return most;
+}
+
+/// By axis, of a version that is asked after those before it. Strips and zones of a dim may have less.
+std::vector<std::int64_t> least_extents(const Grid& grid, const SymbolicKernel& kernel,
+                                        const std::vector<SizeFact>& when) {
+  std::vector<std::int64_t> least(grid.shape.axes.size(), 0);
+  if (kernel.sample.statements.size() > 1 || !grid.shape.padded.empty()) return least;
+  for (std::size_t a = 0; a < least.size(); ++a) {
+    const GridAxis& axis = grid.shape.axes[a];
+    if (const auto range = Facts(kernel.facts).interval(axis.extent)) least[a] = std::max<std::int64_t>(range->low, 0);
+    for (const SizeFact& fact : when)
+      if (const AffineExpr bound = fact.nonnegative - axis.extent; bound.is_constant())
+        least[a] = std::max(least[a], -bound.constant());
+  }
+  return least;
+}
+
+/// What holds where version `v` serves: its guard, and that those before it do not, of which those of one condition
+/// have a negation that is one.
+std::vector<SizeFact> facts_of_version(const std::vector<GuardedSchedule>& versions, std::size_t v) {
+  std::vector<SizeFact> facts = versions[v].when;
+  for (std::size_t before = 0; before < v; ++before)
+    if (const auto& when = versions[before].when; when.size() == 1) facts.push_back({"", -when[0].nonnegative - 1, {}});
+  return facts;
+}
+
+/// Without the blocks that no size of the version needs.
+Grid limited_to(const Grid& grid, const SymbolicKernel& kernel, const std::vector<SizeFact>& facts) {
+  return limited_to(grid, least_extents(grid, kernel, facts), largest_extents(grid, facts));
 }
 
 /// None of its schedules lowers.
@@ -477,12 +507,12 @@ class BlockCompiler {
     take_samples(question, versions);
     SymbolicProgram program;
     program.kernel = kernel_;
-    for (const GuardedSchedule& version : versions) {
-      program.versions.push_back({version.when, {}});
+    for (std::size_t v = 0; v < versions.size(); ++v) {
+      program.versions.push_back({versions[v].when, {}});
       result_.found_at.push_back(0);
-      for (const PlannedGrid* plan : candidates_[version.schedule].grids) {
+      for (const PlannedGrid* plan : candidates_[versions[v].schedule].grids) {
         result_.schedules.push_back(plan->grid.schedule);
-        program.grids.push_back(limited_to(plan->grid, largest_extents(plan->grid, version.when)));
+        program.grids.push_back(limited_to(plan->grid, kernel_, facts_of_version(versions, v)));
       }
     }
     add_edges(program, model_, options_);

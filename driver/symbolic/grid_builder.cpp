@@ -529,7 +529,36 @@ std::vector<std::int64_t> likely_counts(const GridShape& shape) {
   return counts;
 }
 
-Grid limited_to(const Grid& grid, const std::vector<std::int64_t>& most) {
+namespace {
+
+/// The runs that have positions at some extent from `least` on. Beyond two of the longest ones they repeat.
+std::set<std::size_t> reached_runs(const GridAxis& axis, std::int64_t least) {
+  std::set<std::size_t> reached;
+  if (axis.reduced) reached.insert(0);  // of no terms, too
+  std::int64_t longest = 1;
+  for (const DimRun& run : axis.runs) longest = std::max({longest, run.tile, run.high});
+  std::int64_t last = std::max(least, 2 * longest) + longest;
+  if (axis.most >= 0) last = std::min(last, axis.most);
+  for (std::int64_t extent = least; extent <= last; ++extent)
+    for (const auto& [run, count] : runs_at(axis, extent)) reached.insert(run);
+  return reached;
+}
+
+void drop_unreached(Grid& grid, const std::vector<std::int64_t>& least) {
+  const std::vector<GridAxis>& axes = grid.shape.axes;
+  const std::size_t cells = block_count(grid);
+  std::size_t inner = cells;  // cells of one run of the axis
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    inner /= axes[a].runs.size();
+    const std::set<std::size_t> reached = reached_runs(axes[a], least[a]);
+    for (std::size_t b = 0; b < grid.blocks.size(); ++b)
+      if (!reached.contains(b % cells / inner % axes[a].runs.size())) grid.blocks[b] = {};
+  }
+}
+
+}  // namespace
+
+Grid limited_to(const Grid& grid, const std::vector<std::int64_t>& least, const std::vector<std::int64_t>& most) {
   Grid limited = grid;
   limited.blocks.clear();
   std::vector<GridAxis>& axes = limited.shape.axes;
@@ -556,6 +585,7 @@ Grid limited_to(const Grid& grid, const std::vector<std::int64_t>& most) {
       }
       limited.blocks.push_back(grid.blocks[adding + number]);
     }
+  drop_unreached(limited, least);
   return limited;
 }
 

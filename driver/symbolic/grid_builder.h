@@ -31,7 +31,8 @@ double code_of(const Grid& grid);
 /// Positions along each axis at the sample sizes.
 std::vector<std::int64_t> likely_counts(const GridShape& shape);
 
-/// The same without the blocks that no extent up to these needs: by axis; -1: of any extent.
-Grid limited_to(const Grid& grid, const std::vector<std::int64_t>& most);
+/// The same without the blocks that no extent from `least` to `most` needs: by axis; -1: of any extent. Tiles of 14
+/// that leave 1 to 6 positions are cut in halves, 8 + 7, so 14 positions or more need no block of a few.
+Grid limited_to(const Grid& grid, const std::vector<std::int64_t>& least, const std::vector<std::int64_t>& most);
 
 }  // namespace isamap

@@ -91,7 +91,8 @@ class BlockPrices {
   const CostModelFactory& costs_;
 };
 
-/// How many positions each run of an axis has: what the entry of the program computes.
+}  // namespace
+
 std::vector<std::pair<std::size_t, std::int64_t>> runs_at(const GridAxis& axis, std::int64_t extent) {
   std::vector<std::pair<std::size_t, std::int64_t>> runs;
   std::int64_t left = extent, tile = 0;
@@ -113,8 +114,6 @@ std::vector<std::pair<std::size_t, std::int64_t>> runs_at(const GridAxis& axis, 
   }
   return runs;
 }
-
-}  // namespace
 
 Kernel kernel_with_constants(const GridShape& shape, const std::vector<std::int64_t>& counts, const Kernel& like) {
   Kernel kernel = block_kernel(shape, counts, false);

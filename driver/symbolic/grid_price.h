@@ -16,6 +16,9 @@ struct PositionsBefore {
   std::int64_t count = 0;
 };
 
+/// How many positions each run of an axis has, without runs of none: what the entry of the program computes.
+std::vector<std::pair<std::size_t, std::int64_t>> runs_at(const GridAxis& axis, std::int64_t extent);
+
 /// `block_kernel` that starts its sums, with the constants of `like`: those, too, whose copies blocks pack themselves.
 Kernel kernel_with_constants(const GridShape& shape, const std::vector<std::int64_t>& counts, const Kernel& like);
 

@@ -7,6 +7,7 @@
 
 #include "backends/compiled_runner.h"
 #include "driver/execute.h"
+#include "driver/symbolic/grid_builder.h"
 #include "isamap/frontends.h"
 #include "isamap/scheduler.h"
 #include "isamap/symbolic_compile.h"
@@ -227,6 +228,31 @@ TEST(ScheduleVersions, SomeSizesMayBeBound) {
       EXPECT_EQ(compiled.program->versions.size(), count);
     }
   }
+}
+
+/// One or two rows behind tiles of 6 are cut in halves with the last tile, 4 + 3 and 4 + 4: only calls of one or two
+/// rows need blocks of these.
+TEST(ScheduleVersions, BlocksThatNoSizeReachesHaveNoCode) {
+  Grid grid;
+  grid.shape.axes = {{"i", AffineExpr::dim("M"), false, 1, -1, {{6, 0, 0}}}};
+  for (std::int64_t rest = 1; rest < 6; ++rest) grid.shape.axes[0].runs.push_back({0, rest, rest});
+  grid.blocks.resize(6);
+  for (Block& block : grid.blocks) block.program.buffers.resize(1);
+  const auto kept = [&](std::int64_t least, std::int64_t most) {
+    std::string rows;
+    const Grid limited = limited_to(grid, {least}, {most});
+    for (std::size_t b = 0; b < limited.blocks.size(); ++b)
+      rows += limited.blocks[b].program.buffers.empty() ? "-" : std::to_string(b);
+    return rows;
+  };
+  EXPECT_EQ(kept(0, -1), "012345");
+  EXPECT_EQ(kept(2, -1), "0-2345");
+  EXPECT_EQ(kept(3, -1), "0--345");
+  EXPECT_EQ(kept(9, 13), "0--345");
+  EXPECT_EQ(kept(10, 12), "0---45");
+  EXPECT_EQ(kept(12, 12), "0-----");
+  EXPECT_EQ(kept(0, 4), "0123");  // without tiles
+  EXPECT_EQ(kept(3, 4), "--23");
 }
 
 TEST(ScheduleVersions, AStatementWithoutAScheduleIsRefusedAtNumbers) {
