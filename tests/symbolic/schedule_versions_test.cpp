@@ -220,7 +220,7 @@ TEST(ScheduleVersions, SomeSizesMayBeBound) {
       const auto read = read_back(text, open);
       ASSERT_TRUE(read) << render(read.diagnostics()) << text;
       EXPECT_EQ(read->size(), count);
-      if (count == 1) continue;
+      if (count == 1 || bound.contains("M")) continue;
       CompileOptions options = few_evaluations();
       options.versions = *read;
       const SymbolicCompilation compiled = compile_symbolic(open, written_for(), options);
