@@ -50,7 +50,8 @@ struct Origin {
 struct ValuesOfSizes {
   std::set<std::string> written;   ///< a few numbers: a statement writes each, so that samples show what it is
   std::set<std::string> computed;  ///< others: by the statements of their nodes, when the model runs
-  bool empty() const { return written.empty() && computed.empty(); }
+  std::set<std::string> tensors;   ///< of the kernel: not computed ahead
+  std::size_t size() const { return written.size() + computed.size() + tensors.size(); }
 };
 
 struct Model {

@@ -147,30 +147,48 @@ bool is_affine(const SampledModel& sampled) {
   return true;
 }
 
-/// Values that the samples know and that are not one table: numbers up to so many are written.
-ValuesOfSizes values_of_sizes(const std::vector<Bindings>& sizes, const ModelImporter& import) {
+/// What a sample knows, by name.
+struct KnownValues {
+  std::map<std::string, std::shared_ptr<const TensorData>> values, constants;
+};
+
+/// Some samples do not have the name: a statement that has no elements there.
+template <class Known>
+bool is_one_table(const TensorData& largest, const std::string& name, const std::vector<KnownValues>& samples,
+                  Known KnownValues::*list) {
+  return std::all_of(samples.begin(), samples.end(), [&](const KnownValues& sample) {
+    const auto other = (sample.*list).find(name);
+    return other == (sample.*list).end() || begins_with(largest, *other->second);
+  });
+}
+
+/// Adds values that the samples know and that are not one table. Numbers, up to so many, are written.
+void add_values_of_sizes(const std::vector<Bindings>& sizes, const ModelImporter& import, ValuesOfSizes& found) {
   constexpr std::int64_t most_written = 8;
-  std::vector<std::map<std::string, std::shared_ptr<const TensorData>>> known;
+  std::vector<KnownValues> samples;
   for (const Bindings& one : sizes) {
-    auto model = import(one, {});
-    if (!model) return {};
-    known.push_back(std::move(model->known));
+    auto model = import(one, found);
+    auto constants = model ? constants_of(*model) : Result<std::vector<TensorData>>(model.diagnostics());
+    if (!constants) return;
+    KnownValues& sample = samples.emplace_back();
+    sample.values = std::move(model->known);
+    for (std::size_t t = 0; t < constants->size(); ++t)
+      if (const Tensor& tensor = model->kernel.tensors[t]; tensor.constant)
+        sample.constants[tensor.name] = std::make_shared<TensorData>(std::move((*constants)[t]));
   }
-  const std::size_t most = largest_of(sizes);
-  ValuesOfSizes found;
-  for (const auto& [name, largest] : known[most]) {
-    bool one_table = true, one_shape = true;
-    for (const auto& of_sample : known) {
-      const auto other = of_sample.find(name);
-      if (other == of_sample.end()) continue;
-      one_table = one_table && begins_with(*largest, *other->second);
-      one_shape = one_shape && largest->shape == other->second->shape;
-    }
-    if (one_table) continue;
+  const KnownValues& most = samples[largest_of(sizes)];
+  for (const auto& [name, largest] : most.values) {
+    if (is_one_table(*largest, name, samples, &KnownValues::values)) continue;
+    const bool one_shape = std::all_of(samples.begin(), samples.end(),
+                                       [&, name = name, shape = largest->shape](const KnownValues& sample) {
+                                         const auto other = sample.values.find(name);
+                                         return other == sample.values.end() || other->second->shape == shape;
+                                       });
     const bool numbers = one_shape && largest->count() <= most_written && !is_truth(largest->dtype);
     (numbers ? found.written : found.computed).insert(name);
   }
-  return found;
+  for (const auto& [name, largest] : most.constants)
+    if (!is_one_table(*largest, name, samples, &KnownValues::constants)) found.tensors.insert(name);
 }
 
 /// `another`: whether a constant is another one at other sizes.
@@ -222,15 +240,20 @@ Result<SampledModel> sampled_at(const SizeFacts& facts, std::vector<Bindings> si
   return sampled;
 }
 
+/// What is not computed ahead any more leaves what it was computed from: until there is nothing new.
 Result<SampledModel> sampled_at(const SizeFacts& facts, const std::vector<Bindings>& sizes,
                                 const ModelImporter& import) {
-  bool another = false;
-  auto sampled = sampled_at(facts, sizes, import, {}, another);
-  if (!another) return sampled;
-  const ValuesOfSizes of_sizes = values_of_sizes(sizes, import);
-  if (of_sizes.empty()) return sampled;
-  auto computed = sampled_at(facts, sizes, import, of_sizes, another);
-  return computed ? computed : sampled;
+  std::optional<Result<SampledModel>> first;
+  ValuesOfSizes of_sizes;
+  while (true) {
+    bool another = false;
+    auto sampled = sampled_at(facts, sizes, import, of_sizes, another);
+    if (sampled) return sampled;
+    if (!first) first = std::move(sampled);
+    const std::size_t before = of_sizes.size();
+    if (another) add_values_of_sizes(sizes, import, of_sizes);
+    if (of_sizes.size() == before) return *first;
+  }
 }
 
 }  // namespace

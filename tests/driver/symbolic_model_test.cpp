@@ -347,6 +347,7 @@ TEST(SymbolicModels, ValuesOfSizesAreNamedToTheImport) {
   ASSERT_TRUE(sampled) << render(sampled.diagnostics());
   EXPECT_EQ(sampled->of_sizes.computed, (std::set<std::string>{"table"}));
   EXPECT_EQ(sampled->of_sizes.written, (std::set<std::string>{"number"}));
+  EXPECT_EQ(sampled->of_sizes.tensors, (std::set<std::string>{"P"}));  // not computed ahead
 }
 
 TEST(SymbolicModels, OnlyLoopsAlongMemoryMayBeVectorized) {
