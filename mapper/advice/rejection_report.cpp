@@ -143,8 +143,10 @@ Refusal explained(const Kernel& kernel, const Rejection& rejection, const Instru
   Refusal refusal;
   refusal.statement = rejection.statement;
   refusal.reasons = short_reasons(rejection.reasons);
-  refusal.other_operation = !same_operation(kernel, rejection.statement, instruction);
-  if (instruction.semantics.size() != 1) return refusal;
+  // What no operand holds is the reason, and no change of an instruction helps.
+  const bool irregular = is_irregular(kernel.statements[rejection.statement.index()]);
+  refusal.other_operation = !irregular && !same_operation(kernel, rejection.statement, instruction);
+  if (irregular || instruction.semantics.size() != 1) return refusal;
   const Repair given{"", kernel, rejection.statement, instruction, rejection.instruction};
   for (const Rule rule : all_rules)
     if (refusal.rule.empty() && rule > asker.rule() && asker.maps(given, rule)) refusal.rule = name(rule);
