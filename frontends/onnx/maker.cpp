@@ -34,9 +34,14 @@ Refused contradiction(std::string what, std::string help) { return {std::move(wh
 
 std::string sizes_text(const Sizes& sizes) { return fmt::format("[{}]", fmt::join(sizes, ", ")); }
 
+int Draft::ask(const std::string& name) {
+  asked.push_back(name);
+  return used[name]++;
+}
+
 std::string Draft::unique(const std::string& wanted) {
   const std::string plain = plain_name(wanted);
-  const int before = used[plain]++;
+  const int before = ask(plain);
   return before == 0 ? plain : unique(plain + "_" + std::to_string(before));
 }
 
@@ -53,7 +58,7 @@ TensorId Draft::tensor_of(Value& value, const std::string& name) {
 
 Maker::Maker(const Node& of, std::int64_t set, Draft& draft)
     : node(of), opset(set), kind(operator_in_words(of.op)), draft_(draft) {
-  stem_ = kind + "_" + std::to_string(draft.used["node " + kind]++);
+  stem_ = kind + "_" + std::to_string(draft.ask("node " + kind));
 }
 
 void Maker::add_input(Value value, const std::string& name) {

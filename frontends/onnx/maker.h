@@ -50,8 +50,11 @@ struct Draft {
   std::vector<Origin> origins;
   std::size_t order = 0;            ///< of the node being made
   std::map<std::string, int> used;  ///< how often a name was asked for
+  std::vector<std::string> asked;   ///< each time, to undo it
   bool of_all_sizes = false;        ///< as ModelOptions has it
 
+  /// How often the name was asked for before.
+  int ask(const std::string& name);
   /// A name near `wanted` that no tensor has.
   std::string unique(const std::string& wanted);
   /// The value's tensor, made on first use.

@@ -26,7 +26,7 @@ constexpr std::size_t max_contradictions = 20;
 
 Mark mark_of(const Draft& draft) {
   return {draft.kernel.tensors.size(), draft.kernel.statements.size(), draft.weights.size(),
-          draft.kernel.repeats.size(), draft.used};
+          draft.kernel.repeats.size(), draft.asked.size()};
 }
 void back_to(const Mark& mark, Draft& draft) {
   draft.kernel.tensors.resize(mark.tensors);
@@ -34,7 +34,7 @@ void back_to(const Mark& mark, Draft& draft) {
   draft.origins.resize(mark.statements);
   draft.weights.resize(mark.weights);
   draft.kernel.repeats.resize(mark.repeats);
-  draft.used = mark.used;
+  for (; draft.asked.size() > mark.asked; draft.asked.pop_back()) --draft.used.at(draft.asked.back());
 }
 
 Value value_of(const Constant& constant) {

@@ -11,8 +11,7 @@ namespace isamap::importing {
 
 /// How much of a draft there was before a node.
 struct Mark {
-  std::size_t tensors = 0, statements = 0, weights = 0, repeats = 0;
-  std::map<std::string, int> used;
+  std::size_t tensors = 0, statements = 0, weights = 0, repeats = 0, asked = 0;
 };
 
 /// A Loop or a Scan whose number of steps is known.
