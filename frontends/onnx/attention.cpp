@@ -28,6 +28,17 @@ struct Attention {
   }
 };
 
+/// Do the operands hold whole heads, of one batch and one size?
+void check_heads(const Attention& a, std::int64_t heads, const Sizes& q, const Sizes& k, const Sizes& v) {
+  const std::string all = fmt::format("queries {}, keys {} and values {}", sizes_text(q), sizes_text(k), sizes_text(v));
+  if (a.flat && (q[2] % heads != 0 || k[2] % a.groups != 0 || v[2] % a.groups != 0))
+    throw contradiction(fmt::format("{} are no whole elements of {} heads, {} of keys", all, heads, a.groups));
+  const std::size_t token = a.flat ? 1 : 2;
+  const bool heads_fit = (a.flat ? k[2] / a.groups : k[3]) == a.size && (a.flat || v[1] == k[1]);
+  if (!heads_fit || k[0] != q[0] || v[0] != q[0] || k[token] != v[token])
+    throw contradiction(all + " do not fit together");
+}
+
 Attention read_attention(const Maker& m) {
   Attention a;
   const Sizes &q = m.shape(0), &k = m.shape(1), &v = m.shape(2);
@@ -45,6 +56,7 @@ Attention read_attention(const Maker& m) {
   a.size = a.flat ? q[2] / heads : q[3];
   a.value_size = a.flat ? v[2] / a.groups : v[3];
   if (a.size < 1) throw contradiction("heads of no elements do not fit");
+  check_heads(a, heads, q, k, v);
   a.head = a.count == 1 ? "g" : fmt::format("{}*g + r", a.count);
   a.scores = {{"b", a.batch}, {"g", a.groups}, {"i", a.queries}, {"j", a.keys}};
   if (a.count > 1) a.scores["r"] = a.count;

@@ -80,7 +80,8 @@ std::vector<std::int64_t> Maker::integers(std::size_t i, const std::string& what
   if (!value.values)
     throw Refused{what + " depends on values that are known only when the model runs",
                   "fix it when exporting, or with --fix"};
-  if (is_float(value.dtype)) throw Refused{what + " is no integer", ""};
+  if (is_float(value.dtype))
+    throw contradiction(fmt::format("{} must be integers; they are {}", what, name(value.dtype)));
   std::vector<std::int64_t> result;
   for (std::int64_t at = 0; at < value.values->count(); ++at) result.push_back(value.values->get(at).integer);
   return result;

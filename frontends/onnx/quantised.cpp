@@ -135,7 +135,18 @@ struct Operands {
   std::size_t a, b, zero_a, zero_b;
 };
 
+/// One zero point, or scale, is of all rows (columns); else each has one.
+void check_parameters(const Maker& m, std::size_t i, const Product& p, const std::string& along) {
+  if (!m.has(i) || product_of(m.shape(i)) == 1) return;
+  const auto extent = p.extents.find(along);
+  if (m.shape(i).size() == 1 && (extent == p.extents.end() || m.shape(i)[0] != extent->second))
+    throw contradiction(fmt::format("input {} has {} elements for {} {}", i, m.shape(i)[0],
+                                    extent == p.extents.end() ? 1 : extent->second, along == "i" ? "rows" : "columns"));
+}
+
 void say_product(Maker& m, const std::string& out, const Product& p, const Operands& of) {
+  check_parameters(m, of.zero_a, p, "i");
+  check_parameters(m, of.zero_b, p, "j");
   m.say(fmt::format("{} += {} * {}", access(out, p.c), centred(m, of.a, p.a, of.zero_a, "i"),
                     centred(m, of.b, p.b, of.zero_b, "j")),
         p.extents);
@@ -170,6 +181,7 @@ void make_qlinear_matmul(Maker& m) {
   m.result("Y", 0, m.dtype(7), p.shape);
   m.temporary("T", DType::s32, p.shape);
   say_product(m, "T", p, {0, 3, 2, 5});
+  check_parameters(m, 4, p, "j");
   const Names i = iterators(p.shape.size());
   say_requantised(m, access("T", i), i.empty() ? "0" : i.back(), i);
 }
@@ -178,6 +190,8 @@ void make_qlinear_matmul(Maker& m) {
 std::string centred_filter(const Maker& m, const Convolution& c, std::size_t zero) {
   if (is_zero(m, zero)) return "s32({w})";
   const bool per_channel = product_of(m.shape(zero)) > 1;
+  if (const std::int64_t count = product_of(m.shape(zero)); per_channel && count != c.groups * c.out_channels)
+    throw contradiction(fmt::format("{} zero points for {} channels", count, c.groups * c.out_channels));
   if (per_channel && c.groups > 1) throw Refused{"zero points for each channel of groups", ""};
   return fmt::format("(s32({{w}}) - s32(X{}[{}]))", zero, per_channel ? "k" : joined(Names(m.shape(zero).size(), "0")));
 }

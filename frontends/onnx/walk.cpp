@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "frontends/npy.h"
+#include "frontends/onnx/types.h"
 #include "ir/verify/verify_internal.h"
 
 namespace isamap::importing {
@@ -459,6 +460,9 @@ void Walk::make(const Node& node) {
   const Make maker = find_maker(node.op);
   if (!maker) throw why_not(node.op);
   make_by(node, maker);
+  std::vector<const Value*> inputs;
+  for (const std::string& name : node.inputs) inputs.push_back(name.empty() ? nullptr : &values_.at(name));
+  check_types(node, inputs);
 }
 
 void Walk::make_foreign(const Node& node) {

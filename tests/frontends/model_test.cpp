@@ -1126,6 +1126,30 @@ TEST_F(ModelTest, ContradictionsNameTheNode) {
       "(opset_import)\n");
 }
 
+/// Types of the standard's constraints: bool (9), u8 (2), s64 (7) and f32 (1).
+TEST_F(ModelTest, TypesThatNoOperatorTakes) {
+  const auto two = [](const std::string& op, int a, int b, const std::string& further = "") {
+    std::vector<std::string> names{"a", "b"};
+    if (!further.empty()) names.push_back("c");
+    return input("a", {4, 4}, a) + input("b", {4, 4}, b) + further + node(op, names, "y") + output("y");
+  };
+  set_ = 17;
+  for (const auto& [graph, expected] : std::vector<std::pair<std::string, std::string>>{
+           {two("Where", 1, 1, input("c", {4, 4})), "(Where): input 0 ('a') is f32; bool is needed"},
+           {two("And", 9, 1), "(And): input 1 ('b') is f32; bool is needed"},
+           {one("Not", {{"x", {3}}}), "(Not): input 0 ('x') is f32; bool is needed"},
+           {one("Relu", {{"x", {3}}}, "", 9), "(Relu): input 0 ('x') is bool; integers or floats are needed"},
+           {two("Gather", 1, 1), "(Gather): input 1 ('b') is f32; integers are needed"},
+           {one("Conv", {{"x", {1, 1, 4}}, {"w", {1, 1, 3}}}, "", 7),
+            "(Conv): input 0 ('x') is s64; floats are needed"},
+           {two("LayerNormalization", 7, 1), "(LayerNormalization): input 0 ('a') is s64; floats are needed"},
+           {two("MatMulInteger", 2, 1),
+            "(MatMulInteger): input 1 ('b') is f32; integers or floats of 8 bits are needed"},
+           {two("QuantizeLinear", 1, 1, input("c", {}, 7)),
+            "(QuantizeLinear): input 2 ('c') is s64; integers of at most 16 bits or floats of 8 bits are needed"}})
+    EXPECT_EQ(problems(graph), path_ + ": node 0 " + expected + "\n");
+}
+
 /// What follows from a wrong option is not said as a second one.
 TEST_F(ModelTest, OneErrorForOneWrongInput) {
   ModelOptions options;
