@@ -36,10 +36,15 @@ void make_gather_values(Maker& m) {
   const Sizes& of_index = m.shape(1);
   Sizes shape = m.shape(0);
   const auto at = shape.begin() + static_cast<std::ptrdiff_t>(axis);
-  if (*at == 0) throw contradiction("it reads from a dimension of size 0");
-  say_positions_from_start(m, "J", 1, *at);
+  const std::int64_t size = *at;
   shape.insert(shape.erase(at), of_index.begin(), of_index.end());
   const Names to = iterators(shape.size());
+  if (size == 0 && product_of(of_index) == 0) {  // nothing is read
+    m.result("Y", 0, m.dtype(0), shape);
+    return m.say(access("Y", to) + " = 0", extents_of(to, shape));
+  }
+  if (size == 0) throw contradiction("it reads from a dimension of size 0");
+  say_positions_from_start(m, "J", 1, size);
   const auto name = [&](std::size_t d) { return to.begin() + static_cast<std::ptrdiff_t>(d); };
   Names from(to.begin(), name(axis));
   from.push_back("at(" + access("J", Names(name(axis), name(axis + of_index.size()))) + ")");

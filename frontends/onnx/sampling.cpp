@@ -365,7 +365,13 @@ void make_dft(Maker& m) {
 
 /// Y[n,f,k,v] = the transform of frame f, which begins at f * step and is weighted by the window.
 void make_stft(Maker& m) {
-  const Sizes& x = m.shape(0);
+  Sizes x = m.shape(0);
+  const std::string of = x.size() == 2 ? "X" : "X0";
+  if (x.size() == 2) {  // real elements without a dimension of their own, as exporters write it
+    x.push_back(1);
+    m.temporary("X", m.dtype(0), x);
+    m.say("X[n,j,0] = X0[n,j]", {{"n", x[0]}, {"j", x[1]}});
+  }
   if (x.size() != 3 || x[2] < 1 || x[2] > 2) throw contradiction("a signal of " + sizes_text(x) + " has no meaning");
   const std::int64_t step = m.integers(1, "the step").at(0);
   Transform t;
@@ -378,7 +384,9 @@ void make_stft(Maker& m) {
   const Sizes shape{x[0], (x[1] - t.input) / step + 1, t.output, 2};
   m.result("Y", 0, m.dtype(0), shape);
   if (const auto stages = stages_of(t, x[2])) {
-    const auto element = [step](const std::string& at) { return fmt::format("f64(X0[n,{}*f + {},u])", step, at); };
+    const auto element = [step, of](const std::string& at) {
+      return fmt::format("f64({}[n,{}*f + {},u])", of, step, at);
+    };
     return say_in_stages(m, t, *stages,
                          {{"n", "f"}, {}, {shape[0], shape[1]}, {}, x[2], element, m.has(2) ? "X2" : "", "k"}, shape);
   }
@@ -388,7 +396,7 @@ void make_stft(Maker& m) {
   Extents points = all;
   points["j"] = t.input;
   points["u"] = x[2];
-  m.say(fmt::format("T[n,f,k,v] += f64(X0[n,{}*f + j,u]) * {}W[k,j,v,u]{}", step, m.has(2) ? "(f64(X2[j]) * " : "",
+  m.say(fmt::format("T[n,f,k,v] += f64({}[n,{}*f + j,u]) * {}W[k,j,v,u]{}", of, step, m.has(2) ? "(f64(X2[j]) * " : "",
                     m.has(2) ? ")" : ""),
         points);
   m.say(fmt::format("Y[n,f,k,v] = {}(T[n,f,k,v])", name(m.dtype(0))), all);

@@ -35,7 +35,7 @@ class Walk {
   std::vector<std::string> notes, unknown_outputs;
   std::vector<TensorId> model_inputs, model_outputs;
   std::vector<std::size_t> refused_order;
-  Diagnostics problems;  ///< contradictions of the file
+  Diagnostics problems;                                            ///< contradictions of the file
   std::map<std::string, std::shared_ptr<const TensorData>> known;  ///< as Model has them
   std::set<std::string> of_sizes;
   std::map<TensorId, std::string> file_names;
@@ -80,6 +80,7 @@ class Walk {
   void place_results(const Node& node, std::size_t k, Value value, const std::optional<Slice>& slice,
                      std::int64_t count, std::size_t states);
   void stack_no_steps(const Node& node, const Graph& body, std::size_t states, int depth);
+  std::optional<Value> stated_result(const Declared& of_body, const std::string& stacked, std::int64_t axis) const;
   void set_value(const std::string& name, Value value);
   void stack(const Node& node, const Names& steps, const std::string& to, std::int64_t axis, bool reverse);
   void take(const Node& node, const std::string& from, const std::string& to, std::int64_t axis, std::int64_t step);

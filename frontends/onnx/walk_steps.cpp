@@ -118,8 +118,22 @@ std::optional<std::int64_t> Walk::known_number(const std::string& name) const {
   return found->second.values->get(0).integer;
 }
 
-/// The stacked results of no step, which have elements of their body's shapes all the same: of a step that is undone.
-/// The body's inputs have values.
+/// What the body or the graph states of a result that no step makes; sizes that nobody states are 0, as in ONNX
+/// Runtime. Nothing: its type is not stated.
+std::optional<Value> Walk::stated_result(const Declared& of_body, const std::string& stacked, std::int64_t axis) const {
+  if (const auto outside = declared_.find(stacked); outside != declared_.end() && outside->second->dtype)
+    if (auto sizes = known_sizes(*outside->second); sizes && axis < static_cast<std::int64_t>(sizes->size())) {
+      sizes->erase(sizes->begin() + axis);
+      return Value{*outside->second->dtype, *sizes, {}, nullptr, ""};
+    }
+  if (!of_body.dtype) return std::nullopt;
+  Sizes sizes = of_body.shape.value_or(Sizes{});
+  for (std::int64_t& size : sizes) size = std::max<std::int64_t>(size, 0);
+  return Value{*of_body.dtype, sizes, {}, nullptr, ""};
+}
+
+/// The stacked results of no step, which have elements of their body's shapes all the same: of a step that is undone,
+/// or as stated where that step cannot be made. The body's inputs have values.
 void Walk::stack_no_steps(const Node& node, const Graph& body, std::size_t states, int depth) {
   const Before before = state_of();
   const std::size_t skipped = node.op == "Loop" ? 1 : 0;  // the body's condition
@@ -127,10 +141,15 @@ void Walk::stack_no_steps(const Node& node, const Graph& body, std::size_t state
   std::vector<Value> parts;
   for (std::size_t k = states; works && k < node.outputs.size(); ++k)
     parts.push_back(values_.at(body.outputs[skipped + k].name));
-  if (works) back_to(before);
+  for (std::size_t k = states; !works && k < node.outputs.size(); ++k) {
+    const std::int64_t axis = std::max<std::int64_t>(stated(node, "scan_output_axes", k - states, 0), 0);
+    const auto part = stated_result(body.outputs[skipped + k], node.outputs[k], axis);
+    if (!part) return lose_outputs(node);  // its body's refusal remains
+    parts.push_back(*part);
+  }
+  back_to(before);
   for (std::size_t k = states; k < node.outputs.size(); ++k) {
     if (node.outputs[k].empty()) continue;
-    if (!works) return lose_outputs(node);
     Sizes shape = parts[k - states].shape;
     const std::int64_t given = stated(node, "scan_output_axes", k - states, 0);
     const std::int64_t axis = given < 0 ? given + static_cast<std::int64_t>(shape.size()) + 1 : given;

@@ -469,6 +469,10 @@ TEST_F(ModelTest, NothingIsTakenFromNothing) {
                   {x, j}),
               {});
   EXPECT_EQ(shape_, (Shape{0, 2, 0}));
+  expect_near(run(input("x", {0, 2, 0}) + input("j", {0}, 7) + node("Gather", {"x", "j"}, "y") + output("y", {}),
+                  {x, integers_of({0}, {})}),
+              {});
+  EXPECT_EQ(shape_, (Shape{0, 2, 0}));
   expect_near(run(one("ArgMax", {{"x", {0, 2, 0}}}, integer("axis", 2)), {x}), {});
   EXPECT_EQ(shape_, (Shape{0, 2, 1}));
   const std::string sizes = constant("s", {4}, {1, 0, 4, 4});
@@ -1148,6 +1152,33 @@ TEST_F(ModelTest, TypesThatNoOperatorTakes) {
            {two("QuantizeLinear", 1, 1, input("c", {}, 7)),
             "(QuantizeLinear): input 2 ('c') is s64; integers of at most 16 bits or floats of 8 bits are needed"}})
     EXPECT_EQ(problems(graph), path_ + ": node 0 " + expected + "\n");
+}
+
+/// The step that never runs reads a position that no tensor of it has.
+TEST_F(ModelTest, StepsThatCannotBeMadeAreNotNeeded) {
+  const std::string body = node("Identity", {"c"}, "d") + node("Gather", {"x", "i"}, "g", integer("axis", 0)) +
+                           node("Add", {"v", "g"}, "w") + input("i", {}, 7) + input("c", {}, 9) + input("v", {3}) +
+                           output("d") + output("w", {3}) + output("g", {3});
+  const auto loop =
+      import(input("x", {0, 3}) + input("s", {3}) + constant("n", {}, {0}) +
+             node_of("Loop", {"n", "", "s"}, {"y", "z"}, graph_attribute("body", body)) + output("y") + output("z"));
+  ASSERT_TRUE(loop) << render(loop.diagnostics());
+  EXPECT_EQ(refusals(*loop), "");
+  const TensorData s = data_like({3});
+  const auto outputs = outputs_of(*loop, {data_like({0, 3}), s});
+  EXPECT_EQ(reals_of(outputs.at(0)), reals_of(s));
+  EXPECT_EQ(outputs.at(1).shape, (Shape{0, 3}));
+}
+
+TEST_F(ModelTest, SignalsWithoutADimensionOfParts) {
+  const auto transform = [&](const Shape& shape) {
+    return run(input("x", shape) + constant("s", {}, {4}) + constant("l", {}, {6}) +
+                   node("STFT", {"x", "s", "", "l"}, "y") + output("y"),
+               {data_like(shape)});
+  };
+  set_ = 17;
+  const Reals expected = transform({2, 16, 1});
+  expect_near(transform({2, 16}), expected, 0);
 }
 
 /// What follows from a wrong option is not said as a second one.
