@@ -113,7 +113,7 @@ Exit verb_emit(const Options& options) {
 std::vector<VerbRow> verbs_emit() {
   return {{270, "emit", "the kernel in the target's language",
            [](Flags& flags) {
-             flags.kernel();
+             flags.kernel("kernel file (YAML) or model (.onnx)");
              flags.target();
              flags.mapping();
              flags.search();

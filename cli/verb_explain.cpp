@@ -186,7 +186,7 @@ std::vector<VerbRow> verbs_explain() {
   const auto folder = std::make_shared<std::string>();
   return {{230, "explain", "why instructions map or do not map",
            [=](Flags& flags) {
-             flags.kernel();
+             flags.kernel("kernel file (YAML) or model (.onnx)");
              flags.target();
              flags.mapping();
              flags.model();

@@ -120,7 +120,7 @@ Exit verb_run(const Options& options) {
 std::vector<VerbRow> verbs_run() {
   return {{280, "run", "compile, execute and compare with the interpreter",
            [](Flags& flags) {
-             flags.kernel();
+             flags.kernel("kernel file (YAML) or model (.onnx)");
              flags.target(false);
              flags.mapping();
              flags.search();

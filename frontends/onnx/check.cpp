@@ -75,7 +75,8 @@ void check_zero_bytes(const onnx::GraphProto& graph, Diagnostics& problems) {
 
 /// Names must be defined before use, which excludes cycles too.
 void check_names(const onnx::GraphProto& graph, Diagnostics& problems) {
-  std::set<std::string> defined, written_somewhere;
+  std::set<std::string> defined, written_somewhere, told;
+  int too_early = 0;
   for (const auto& input : graph.input())
     if (!defined.insert(input.name()).second)
       problems.push_back(error("two inputs are named '" + printable(input.name()) + "'"));
@@ -86,6 +87,7 @@ void check_names(const onnx::GraphProto& graph, Diagnostics& problems) {
     for (const std::string& input : graph.node(i).input()) {
       if (input.empty() || defined.contains(input)) continue;
       const bool later = written_somewhere.contains(input);
+      if (later ? too_early++ > 0 : !told.insert(input).second) continue;  // an order is one problem, a name is one
       problems.push_back(
           error(node_title(graph.node(i), i) + " reads '" + printable(input) + "', which " +
                     (later ? "only it or a later node writes" : "is no input, no constant and no result"),

@@ -101,7 +101,7 @@ void make_unary(Maker& m) {
     for (std::size_t at; (at = text.find("{" + name + "}")) != std::string::npos;)
       text.replace(at, name.size() + 2, value.starts_with("-") ? "(" + value + ")" : value);
   }
-  if (m.count() > 1) throw Refused{"the operator has one input", ""};
+  if (m.count() > 1) throw contradiction("the operator has one input");
   apply(m, text, m.dtype(0));
 }
 
@@ -126,7 +126,7 @@ void make_gelu(Maker& m) {
 /// Two inputs of one type.
 template <char Operator>
 void make_binary(Maker& m) {
-  if (m.count() != 2) throw Refused{"the operator has two inputs", ""};
+  if (m.count() != 2) throw contradiction("the operator has two inputs");
   if (m.dtype(0) != m.dtype(1))
     throw contradiction(fmt::format("its inputs are {} and {}", name(m.dtype(0)), name(m.dtype(1))),
                         "they have one type: insert a Cast");

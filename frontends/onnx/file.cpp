@@ -133,6 +133,7 @@ std::optional<Diagnostic> read_values(const onnx::TensorProto& tensor, const std
 class Reader {
  public:
   Reader(std::string path, Diagnostics& problems) : path_(std::move(path)), problems_(problems) {}
+  std::set<std::string> missing;  ///< files with values
 
   Graph graph(const onnx::GraphProto& proto, int depth) {
     Graph result;
@@ -229,7 +230,10 @@ class Reader {
     const std::filesystem::path file = std::filesystem::path(path_).parent_path() / relative;
     std::error_code problem;
     const std::uintmax_t size = std::filesystem::file_size(file, problem);
-    if (problem) return;  // the weights are elsewhere: their values are drawn
+    if (problem) {  // the weights are elsewhere: their values are drawn
+      missing.insert(printable(location));
+      return;
+    }
     if (result.offset < 0 || static_cast<std::uintmax_t>(result.offset) > size ||
         size - static_cast<std::uintmax_t>(result.offset) < static_cast<std::uintmax_t>(result.bytes))
       problems_.push_back(error(what + " needs " + std::to_string(result.bytes) + " bytes at " +
@@ -338,6 +342,7 @@ Result<ModelFile> read_model_file(const std::string& path) {
     result.graph = reader.graph(proto->graph(), 0);
     for (const auto& function : proto->functions())
       result.functions[{function.domain(), function.name()}] = reader.function(function);
+    result.missing_files = std::move(reader.missing);
   }
   for (Diagnostic& problem : problems) problem.where = {path, 0, 0};
   if (problems.size() > 20) problems.resize(20);

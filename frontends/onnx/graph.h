@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,7 @@ struct ModelFile {
   Graph graph;
   std::int64_t opset = 0;                                             ///< of the standard domain
   std::map<std::pair<std::string, std::string>, Function> functions;  ///< by domain and name
+  std::set<std::string> missing_files;                                ///< that constants name, and that are not there
 };
 
 /// Names are defined before use, sizes are not negative, and every number that later steps multiply is small.

@@ -4,6 +4,7 @@
 #include "frontends/model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -207,8 +208,9 @@ Result<Model> import_model(const std::string& path, const ModelOptions& options)
   }
   if (drawn > 0)
     model.notes.push_back(
-        fmt::format("the values of {} of {} weights are not in the file: they are drawn from the seed {}", drawn,
-                    model.weights.size(), options.seed));
+        fmt::format("the values of {} of {} weights are not in the file: they are drawn from the seed {}{}{}", drawn,
+                    model.weights.size(), options.seed,
+                    file->missing_files.empty() ? "" : "; missing: ", fmt::join(file->missing_files, ", ")));
   return model;
 }
 

@@ -98,7 +98,7 @@ void make_reshape(Maker& m) {
   for (std::size_t d = 0; d < to.size(); ++d) {
     if (to[d] == 0 && !keeps_zero) {
       if (d >= from.size())
-        throw Refused{"the shape copies dimension " + std::to_string(d) + " of " + sizes_text(from), ""};
+        throw contradiction("the shape copies dimension " + std::to_string(d) + " of " + sizes_text(from));
       to[d] = from[d];
     }
     if (to[d] < -1 || (to[d] == -1 && open >= 0))
@@ -135,7 +135,7 @@ void make_squeeze(Maker& m) {
   Sizes to;
   for (std::size_t d = 0; d < from.size(); ++d) {
     if (axes.empty()) gone[d] = from[d] == 1;
-    if (gone[d] && from[d] != 1) throw Refused{fmt::format("dimension {} of {} is not 1", d, sizes_text(from)), ""};
+    if (gone[d] && from[d] != 1) throw contradiction(fmt::format("dimension {} of {} is not 1", d, sizes_text(from)));
     if (!gone[d]) to.push_back(from[d]);
   }
   reshape_to(m, to);
@@ -148,7 +148,7 @@ void make_unsqueeze(Maker& m) {
   std::size_t next = 0;
   for (std::int64_t& size : to)
     if (size < 0 && next < m.shape(0).size()) size = m.shape(0)[next++];
-  if (std::find(to.begin(), to.end(), -1) != to.end()) throw Refused{"an axis is named twice", ""};
+  if (std::find(to.begin(), to.end(), -1) != to.end()) throw contradiction("an axis is named twice");
   reshape_to(m, to);
 }
 
@@ -179,7 +179,7 @@ void make_concat(Maker& m) {
   shape[axis] = 0;
   for (std::size_t i = 0; i < m.count(); ++i) {
     Sizes same = m.shape(i);
-    if (same.size() != shape.size()) throw Refused{"its inputs have different numbers of dimensions", ""};
+    if (same.size() != shape.size()) throw contradiction("its inputs have different numbers of dimensions");
     shape[axis] += same[axis];
     same[axis] = shape[axis];
     if (same != shape || m.dtype(i) != m.dtype(0)) throw contradiction("its inputs do not fit together", "");
@@ -208,10 +208,11 @@ Sizes split_sizes(const Maker& m, std::int64_t whole) {
 void make_split(Maker& m) {
   const std::size_t axis = m.axis(m.integer("axis", 0), m.shape(0).size());
   const Sizes sizes = split_sizes(m, m.shape(0)[axis]);
+  const bool fits = std::all_of(sizes.begin(), sizes.end(), [&](auto s) { return s >= 0 && s <= m.shape(0)[axis]; });
+  if (!fits || std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) != m.shape(0)[axis])
+    throw contradiction("pieces of " + sizes_text(sizes) + " of a dimension of " + std::to_string(m.shape(0)[axis]));
   std::int64_t start = 0;
   for (std::size_t k = 0; k < sizes.size(); ++k) {
-    if (sizes[k] < 0 || start + sizes[k] > m.shape(0)[axis])
-      throw Refused{"pieces of " + sizes_text(sizes) + " of a dimension of " + std::to_string(m.shape(0)[axis]), ""};
     Sizes shape = m.shape(0);
     shape[axis] = sizes[k];
     const Names to = iterators(shape.size());
@@ -242,7 +243,8 @@ void make_slice(Maker& m) {
   for (std::size_t s = 0; s < starts.size(); ++s) {
     const std::size_t d = m.axis(axes[s], shape.size());
     const std::int64_t size = m.shape(0)[d], step = steps[s];
-    if (step == 0 || step > (1 << 30) || step < -(1 << 30)) throw Refused{fmt::format("a step of {}", step), ""};
+    if (step == 0) throw contradiction("a step of 0");
+    if (step > (1 << 30) || step < -(1 << 30)) throw Refused{fmt::format("a step of {}", step), ""};
     const auto cut = [&](std::int64_t at) {
       if (at < 0) at = at < -size ? -1 : at + size;
       return step > 0 ? std::clamp<std::int64_t>(at, 0, size) : std::clamp<std::int64_t>(at, -1, size - 1);
@@ -267,7 +269,7 @@ void make_tile(Maker& m) {
   const auto times = m.integers(1, "the repeats");
   Sizes shape = m.shape(0);
   Names from = iterators(shape.size());
-  if (times.size() != shape.size()) throw Refused{"one repeat is needed for each dimension", ""};
+  if (times.size() != shape.size()) throw contradiction("one repeat is needed for each dimension");
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (times[d] < 0 || times[d] > (1 << 30)) throw Refused{fmt::format("{} repeats", times[d]), ""};
     if (shape[d] > 0 && times[d] != 1) from[d] = shape[d] == 1 ? "0" : fmt::format("{}%{}", from[d], shape[d]);
@@ -279,7 +281,7 @@ void make_tile(Maker& m) {
 void make_depth_to_space(Maker& m) {
   const Sizes& x = m.shape(0);
   const std::int64_t b = m.integer("blocksize", 1);
-  if (x.size() != 4 || b < 1 || x[1] % (b * b) != 0) throw Refused{"blocks of " + sizes_text(x), ""};
+  if (x.size() != 4 || b < 1 || x[1] % (b * b) != 0) throw contradiction("blocks of " + sizes_text(x));
   const bool rows_first = m.text("mode", "DCR") == "DCR";  // else the depth is the slowest digit
   const std::int64_t depth = x[1] / (b * b);
   const std::string block = fmt::format("{0}*(k%{0}) + l%{0}", b);
@@ -291,7 +293,7 @@ void make_depth_to_space(Maker& m) {
 void make_space_to_depth(Maker& m) {
   const Sizes& x = m.shape(0);
   const std::int64_t b = m.integer("blocksize", 1);
-  if (x.size() != 4 || b < 1 || x[2] % b != 0 || x[3] % b != 0) throw Refused{"blocks of " + sizes_text(x), ""};
+  if (x.size() != 4 || b < 1 || x[2] % b != 0 || x[3] % b != 0) throw contradiction("blocks of " + sizes_text(x));
   const bool rows_first = m.text("mode", "DCR") == "DCR";
   const std::int64_t depth = x[1];
   const std::string channel = rows_first ? fmt::format("j%{}", depth) : fmt::format("j/{}", b * b);
@@ -325,7 +327,7 @@ void pad_constant(Maker& m, const std::vector<Padding>& pads, double value) {
   for (std::size_t d = 0; d < shape.size(); ++d) {
     shape[d] += pads[d].before + pads[d].after;
     if (pads[d].before != 0) from[d] += fmt::format(" - {}", pads[d].before);
-    if (shape[d] < 0) throw Refused{"pads take more away than there is", ""};
+    if (shape[d] < 0) throw contradiction("pads take more away than there is");
   }
   m.padded("P", "X0", value);
   const Names to = iterators(shape.size());
@@ -345,7 +347,7 @@ void pad_with_value(Maker& m, const std::vector<Padding>& pads, const std::strin
     from[d] = fmt::format("{} - {}", to[d], pads[d].before);
     inside += fmt::format("{0}value({1}) >= 0 and value({1}) < {2}", inside.empty() ? "" : " and ", from[d], shape[d]);
     shape[d] += pads[d].before + pads[d].after;
-    if (shape[d] < 0) throw Refused{"pads take more away than there is", ""};
+    if (shape[d] < 0) throw contradiction("pads take more away than there is");
   }
   m.padded("P", "X0", 0);
   m.result("Y", 0, m.dtype(0), shape);
@@ -388,7 +390,7 @@ void make_pad(Maker& m) {
   std::vector<std::int64_t> axes(rank);
   std::iota(axes.begin(), axes.end(), 0);
   if (m.has(3)) axes = m.integers(3, "the axes");
-  if (given.size() != 2 * axes.size()) throw Refused{"two pads are needed for each dimension", ""};
+  if (given.size() != 2 * axes.size()) throw contradiction("two pads are needed for each dimension");
   std::vector<Padding> pads(rank);
   for (std::size_t a = 0; a < axes.size(); ++a) {
     for (const std::int64_t pad : {given[a], given[axes.size() + a]})
@@ -416,7 +418,7 @@ void make_pad(Maker& m) {
     const std::int64_t size = m.shape(0)[d] - first - std::max<std::int64_t>(-pads[d].after, 0);
     const std::int64_t before = std::max<std::int64_t>(pads[d].before, 0),
                        after = std::max<std::int64_t>(pads[d].after, 0);
-    if (size < 0) throw Refused{"pads take more away than there is", ""};
+    if (size < 0) throw contradiction("pads take more away than there is");
     if (size == 0) throw Refused{"nothing can be repeated of a dimension of size 0", ""};
     check_positions(size + before + after);
     Sizes from;

@@ -117,7 +117,7 @@ Letters letters_of(const std::string& term, std::size_t rank, std::size_t ellips
   for (std::size_t i = 0; i < term.size(); ++i) {
     const char c = term[i];
     if (c == '.') {
-      if (term.compare(i, 3, "...") != 0) throw Refused{"the equation has a single dot", ""};
+      if (term.compare(i, 3, "...") != 0) throw contradiction("the equation has a single dot");
       const std::size_t letters = term.size() - 3;
       if (rank < letters) throw contradiction("the equation does not fit the operands", "");
       const std::size_t own = rank - letters;
@@ -128,7 +128,7 @@ Letters letters_of(const std::string& term, std::size_t rank, std::size_t ellips
     } else if (c >= 'A' && c <= 'Z') {
       result.names.push_back(std::string("u") + static_cast<char>(c - 'A' + 'a'));
     } else {
-      throw Refused{"the equation has the character '" + std::string(1, c) + "'", ""};
+      throw contradiction("the equation has the character '" + std::string(1, c) + "'");
     }
   }
   return result;
@@ -187,7 +187,7 @@ void make_einsum(Maker& m) {
           .names;
   Sizes shape;
   for (const std::string& name : out) {
-    if (!extents.contains(name)) throw Refused{"the equation's result has a letter that no operand has", ""};
+    if (!extents.contains(name)) throw contradiction("the equation's result has a letter that no operand has");
     shape.push_back(extents.at(name));
   }
   m.result("Y", 0, m.dtype(0), shape);

@@ -331,7 +331,7 @@ void make_group_norm(Maker& m) {
   const Sizes& shape = m.shape(0);
   const std::int64_t groups = m.integer("num_groups", 1);
   if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0)
-    throw Refused{fmt::format("{} groups of {}", groups, sizes_text(shape)), ""};
+    throw contradiction(fmt::format("{} groups of {}", groups, sizes_text(shape)));
   const std::int64_t size = shape[1] / groups;
   Names index{"n", fmt::format("{}*g + k", size)};
   Extents all{{"n", shape[0]}, {"g", groups}, {"k", size}};

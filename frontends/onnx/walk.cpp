@@ -338,10 +338,11 @@ void Walk::add_branch(const Graph& graph, int depth) {
 /// Both branches are computed and their results selected: no statement fails, however it is reached.
 void Walk::select_branch(const Node& node, int depth) {
   const Before before = state_of();
-  const auto not_possible = [&](const std::string& why) {
+  const auto not_possible = [&](std::string why) {
     back_to(before);
-    return Refused{"its condition is known only when the model runs, and " + why,
-                   "fix the input it depends on with --fix"};
+    const std::string of_run = "its condition is known only when the model runs, and ";
+    if (const auto inner = why.rfind(of_run); inner != std::string::npos) why = why.substr(inner + of_run.size());
+    return Refused{of_run + why, "fix the input it depends on with --fix"};
   };
   std::vector<Names> results(node.outputs.size(), Names{node.inputs[0]});
   for (const char* name : {"then_branch", "else_branch"}) {
@@ -459,10 +460,10 @@ bool Walk::all_constant(const Node& node) const {
 void Walk::make(const Node& node) {
   const Make maker = find_maker(node.op);
   if (!maker) throw why_not(node.op);
-  make_by(node, maker);
   std::vector<const Value*> inputs;
   for (const std::string& name : node.inputs) inputs.push_back(name.empty() ? nullptr : &values_.at(name));
   check_types(node, inputs);
+  make_by(node, maker);
 }
 
 void Walk::make_foreign(const Node& node) {

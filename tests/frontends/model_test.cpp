@@ -1154,6 +1154,49 @@ TEST_F(ModelTest, TypesThatNoOperatorTakes) {
     EXPECT_EQ(problems(graph), path_ + ": node 0 " + expected + "\n");
 }
 
+TEST_F(ModelTest, SizesThatContradictAreErrors) {
+  const auto attention = [](std::int64_t q, std::int64_t k, std::int64_t v) {
+    return one("Attention", {{"q", {1, 5, q}}, {"k", {1, 5, k}}, {"v", {1, 5, v}}},
+               integer("q_num_heads", 4) + integer("kv_num_heads", 2));
+  };
+  const std::string x = input("x", {3, 4}), map = input("x", {1, 4, 5, 5});
+  set_ = 23;
+  for (const auto& [graph, expected] : std::vector<std::pair<std::string, std::string>>{
+           {attention(9, 4, 4), "are no whole elements of 4 heads, 2 of keys"},
+           {attention(8, 6, 4), "do not fit together"},
+           {input("a", {2, 3}, 2) + input("b", {3, 4}, 2) + input("z", {5}, 2) +
+                node("MatMulInteger", {"a", "b", "", "z"}, "y") + output("y"),
+            "input 3 has 5 elements for 4 columns"},
+           {x + constant("s", {2}, {1, 1}) + node_of("Split", {"x", "s"}, {"y", "z"}) + output("y"),
+            "pieces of [1, 1] of a dimension of 3"},
+           {x + constant("a", {1}, {0}) + constant("b", {1}, {2}) + constant("s", {1}, {0}) +
+                node("Slice", {"x", "a", "b", "a", "s"}, "y") + output("y"),
+            "a step of 0"},
+           {one("Einsum", {{"x", {3, 4}}}, word("equation", "ij->ik")), "a letter that no operand has"},
+           {one("Add", {{"x", {3}}}), "the operator has two inputs"},
+           {one("Relu", {{"x", {3}}, {"z", {3}}}), "the operator has one input"},
+           {one("DepthToSpace", {{"x", {1, 4, 5, 5}}}, integer("blocksize", 3)), "blocks of [1, 4, 5, 5]"},
+           {x + constant("p", {2}, {1, 1}) + node("Pad", {"x", "p"}, "y") + output("y"), "two pads are needed"},
+           {x + constant("p", {4}, {-2, 0, -2, 0}) + node("Pad", {"x", "p"}, "y") + output("y"),
+            "pads take more away than there is"}}) {
+    const std::string told = problems(graph);
+    EXPECT_TRUE(told.starts_with(path_ + ": node 0 ")) << told;
+    EXPECT_NE(told.find(expected), std::string::npos) << told;
+  }
+}
+
+/// An order is one problem, however many nodes it concerns; a name is one, however often it is read.
+TEST_F(ModelTest, OneLineForOneCause) {
+  const auto lines = [&](const std::string& graph) {
+    const auto model = import(graph);
+    return model ? std::size_t{0} : model.diagnostics().size();
+  };
+  EXPECT_EQ(lines(node("Neg", {"b"}, "c") + node("Neg", {"a"}, "b") + node("Neg", {"x"}, "a") + input("x", {2}) +
+                  output("c")),
+            1U);
+  EXPECT_EQ(lines(node("Neg", {"nope"}, "a") + node("Add", {"a", "nope"}, "b") + output("b")), 1U);
+}
+
 /// The step that never runs reads a position that no tensor of it has.
 TEST_F(ModelTest, StepsThatCannotBeMadeAreNotNeeded) {
   const std::string body = node("Identity", {"c"}, "d") + node("Gather", {"x", "i"}, "g", integer("axis", 0)) +
