@@ -244,7 +244,7 @@ void Walk::scan(const Node& node, int depth) {
   if (scans == 0 || scans > inner.inputs.size()) throw contradiction("it has no sequences to scan");
   if (!batched) return scan_steps(inner, scans, depth);
   const Node whole = inner;
-  const Sizes& shape = values_.at(whole.inputs.back()).shape;
+  const Sizes shape = values_.at(whole.inputs.back()).shape;  // undone recurrences replace the values
   std::vector<Names> parts(node.outputs.size());
   for (std::int64_t b = 0; b < (shape.empty() ? 0 : shape[0]); ++b) {
     for (std::size_t i = 0; i < whole.inputs.size(); ++i) {

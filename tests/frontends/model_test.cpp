@@ -1213,6 +1213,27 @@ TEST_F(ModelTest, StepsThatCannotBeMadeAreNotNeeded) {
   EXPECT_EQ(outputs.at(1).shape, (Shape{0, 3}));
 }
 
+/// Before set 9 a Scan runs once for each element of a batch.
+TEST_F(ModelTest, ScansOfABatch) {
+  const std::string step = node("Add", {"p", "q"}, "t") + input("p", {2}) + input("q", {2}) + output("t") + output("t");
+  set_ = 8;
+  for (const std::int64_t batch : {1, 3}) {
+    const Shape states{batch, 2}, all{batch, 4, 2};
+    const auto model = import(
+        input("s", states) + input("e", all) +
+        node_of("Scan", {"", "s", "e"}, {"y", "z"}, graph_attribute("body", step) + integer("num_scan_inputs", 1)) +
+        output("y") + output("z"));
+    ASSERT_TRUE(model) << render(model.diagnostics());
+    EXPECT_EQ(refusals(*model), "");
+    const TensorData s = data_like(states), e = data_like(all, 1);
+    const auto outputs = outputs_of(*model, {s, e});
+    Reals expected = reals_of(s);
+    for (std::int64_t i = 0; i < e.count(); ++i) expected[i / 8 * 2 + i % 2] += reals_of(e)[i];
+    expect_near(reals_of(outputs.at(0)), expected);
+    EXPECT_EQ(outputs.at(1).shape, all);
+  }
+}
+
 TEST_F(ModelTest, SignalsWithoutADimensionOfParts) {
   const auto transform = [&](const Shape& shape) {
     return run(input("x", shape) + constant("s", {}, {4}) + constant("l", {}, {6}) +
