@@ -150,9 +150,9 @@ bool Walk::fix_input(const Declared& input) {
 
 /// An input with known values is a constant of the declared type.
 bool Walk::state_input(const Declared& input) {
-  const auto known = options_.values.find(input.name);
-  if (known == options_.values.end()) return false;
-  auto data = std::make_shared<TensorData>(as_type(*known->second, input.dtype.value_or(known->second->dtype)));
+  const auto given = options_.values.find(input.name);
+  if (given == options_.values.end()) return false;
+  auto data = std::make_shared<TensorData>(as_type(*given->second, input.dtype.value_or(given->second->dtype)));
   if (input.dtype && data->dtype != *input.dtype)
     problems.push_back(error(fmt::format("input '{}' is {}, and its values are {}", input.name,
                                          isamap::name(*input.dtype), isamap::name(data->dtype)),

@@ -76,6 +76,9 @@ class Walk {
   std::optional<Refused> as_recurrence(const Node& node, const Looped& loop, int depth);
   void recur(const Node& node, const Looped& loop, int depth);
   LoopBody enter_body(const Node& node, const Looped& loop, const std::string& prefix);
+  TensorId enter_value(const std::string& name, const std::string& prefix, Value value);
+  void enter_step(const Looped& loop, const std::string& prefix, LoopBody& body);
+  void enter_sequences(const Node& node, const Looped& loop, const std::string& prefix, LoopBody& body);
   void leave_body(const Node& node, const Looped& loop, LoopBody body, const std::string& prefix);
   void place_results(const Node& node, std::size_t k, Value value, const std::optional<Slice>& slice,
                      std::int64_t count, std::size_t states);

@@ -85,15 +85,17 @@ void Walk::recur(const Node& node, const Looped& loop, int depth) {
   leave_body(node, loop, std::move(body), prefix);
 }
 
+/// Value `name` of one step of the body.
+TensorId Walk::enter_value(const std::string& name, const std::string& prefix, Value value) {
+  const TensorId id = draft.tensor_of(value, prefix + name);
+  set_value(name, std::move(value));
+  return id;
+}
+
 /// Its inputs get values of one step.
 LoopBody Walk::enter_body(const Node& node, const Looped& loop, const std::string& prefix) {
   LoopBody body;
   body.steps = loop.count;
-  const auto enter = [&](std::size_t input, Value value) {
-    const TensorId id = draft.tensor_of(value, prefix + loop.body.inputs[input].name);
-    set_value(loop.body.inputs[input].name, std::move(value));
-    return id;
-  };
   std::vector<Value> initial;
   for (std::size_t s = 0; s < loop.states.size(); ++s) {
     const std::string all = fmt::format("{}state{}", prefix, s);
@@ -103,7 +105,35 @@ LoopBody Walk::enter_body(const Node& node, const Looped& loop, const std::strin
     make_statements(start, &start_state);
     body.states.push_back({{}, {}, values_.at(all).tensor});
   }
-  std::vector<Value> sequences;
+  enter_sequences(node, loop, prefix, body);
+  if (loop.first_state == 2) enter_step(loop, prefix, body);
+  for (std::size_t s = 0; s < initial.size(); ++s) {
+    Value one{initial[s].dtype, initial[s].shape, {}, nullptr, ""};
+    one.narrow = initial[s].narrow;
+    body.states[s].before = enter_value(loop.body.inputs[loop.first_state + s].name, prefix, one);
+  }
+  body.first = draft.kernel.statements.size();
+  return body;
+}
+
+/// A Loop's step number and condition.
+void Walk::enter_step(const Looped& loop, const std::string& prefix, LoopBody& body) {
+  const Sizes shape = loop.body.inputs[0].shape.value_or(Sizes{}).size() == 1 ? Sizes{1} : Sizes{};
+  Sizes all_steps = shape;
+  all_steps.insert(all_steps.begin(), loop.count);
+  TensorData counted = zeros(DType::s64, all_steps);
+  for (std::int64_t k = 0; k < loop.count; ++k) counted.set(k, {0, k});
+  Value numbers{DType::s64, all_steps, {}, std::make_shared<TensorData>(std::move(counted)), ""};
+  const TensorId all = draft.tensor_of(numbers, prefix + "numbers");
+  body.given[enter_value(loop.body.inputs[0].name, prefix, {DType::s64, shape, {}, nullptr, ""})] = {all, 0, 0};
+  TensorData truth = zeros(DType::boolean, {});
+  truth.set(0, {0, 1});
+  set_value(loop.body.inputs[1].name, {DType::boolean, {}, {}, std::make_shared<TensorData>(truth), ""});
+}
+
+/// A reversed sequence is copied; one that is given twice is one value of the body.
+void Walk::enter_sequences(const Node& node, const Looped& loop, const std::string& prefix, LoopBody& body) {
+  std::map<std::pair<TensorId, std::int64_t>, std::string> entered;
   for (std::size_t s = 0; s < loop.sequences.size(); ++s) {
     std::string name = loop.sequences[s];
     if (loop.reversed[s]) {
@@ -116,39 +146,16 @@ LoopBody Walk::enter_body(const Node& node, const Looped& loop, const std::strin
       name += ".reversed";
     }
     draft.tensor_of(values_.at(name), name);
-    sequences.push_back(values_.at(name));
-  }
-  if (loop.first_state == 2) {  // a Loop's step number and condition
-    const Sizes shape = loop.body.inputs[0].shape.value_or(Sizes{}).size() == 1 ? Sizes{1} : Sizes{};
-    Sizes all_steps = shape;
-    all_steps.insert(all_steps.begin(), loop.count);
-    TensorData counted = zeros(DType::s64, all_steps);
-    for (std::int64_t k = 0; k < loop.count; ++k) counted.set(k, {0, k});
-    Value numbers{DType::s64, all_steps, {}, std::make_shared<TensorData>(std::move(counted)), ""};
-    const TensorId all = draft.tensor_of(numbers, prefix + "numbers");
-    body.given[enter(0, {DType::s64, shape, {}, nullptr, ""})] = {all, 0, 0};
-    TensorData truth = zeros(DType::boolean, {});
-    truth.set(0, {0, 1});
-    set_value(loop.body.inputs[1].name, {DType::boolean, {}, {}, std::make_shared<TensorData>(truth), ""});
-  }
-  for (std::size_t s = 0; s < initial.size(); ++s) {
-    Value one{initial[s].dtype, initial[s].shape, {}, nullptr, ""};
-    one.narrow = initial[s].narrow;
-    body.states[s].before = enter(loop.first_state + s, one);
-  }
-  std::map<std::pair<TensorId, std::int64_t>, std::string> entered;  // one sequence may be given twice
-  for (std::size_t s = 0; s < sequences.size(); ++s) {
-    const std::string& name = loop.body.inputs[loop.first_state + initial.size() + s].name;
-    const auto [same, is_new] = entered.emplace(std::pair(sequences[s].tensor, loop.axes[s]), name);
+    const Value whole = values_.at(name);
+    const std::string& inside = loop.body.inputs[loop.first_state + loop.states.size() + s].name;
+    const auto [same, is_new] = entered.emplace(std::pair(whole.tensor, loop.axes[s]), inside);
     if (!is_new) {
-      set_value(name, Value(values_.at(same->second)));
+      set_value(inside, Value(values_.at(same->second)));
       continue;
     }
-    const TensorId id = enter(loop.first_state + initial.size() + s, step_of(sequences[s], loop.axes[s]));
-    body.given[id] = {sequences[s].tensor, static_cast<std::size_t>(loop.axes[s]), 0};
+    const TensorId id = enter_value(inside, prefix, step_of(whole, loop.axes[s]));
+    body.given[id] = {whole.tensor, static_cast<std::size_t>(loop.axes[s]), 0};
   }
-  body.first = draft.kernel.statements.size();
-  return body;
 }
 
 void Walk::leave_body(const Node& node, const Looped& loop, LoopBody body, const std::string& prefix) {

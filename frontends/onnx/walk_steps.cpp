@@ -72,6 +72,21 @@ Value constant_of(DType dtype, const Sizes& shape, std::int64_t number) {
   return {dtype, shape, {}, std::make_shared<TensorData>(data), ""};
 }
 
+/// Of the sequences of a Scan, and how many steps they have.
+std::pair<std::vector<std::int64_t>, std::int64_t> scanned_axes(const Node& node, const std::vector<Sizes>& shapes) {
+  std::vector<std::int64_t> axes;
+  std::int64_t count = -1;
+  for (std::size_t s = 0; s < shapes.size(); ++s) {
+    const std::int64_t axis = stated(node, "scan_input_axes", s, 0), rank = static_cast<std::int64_t>(shapes[s].size());
+    if (axis < -rank || axis >= rank) throw contradiction("it scans along a dimension that a sequence does not have");
+    axes.push_back(axis < 0 ? axis + rank : axis);
+    const std::int64_t steps = shapes[s][static_cast<std::size_t>(axes.back())];
+    if (count >= 0 && steps != count) throw contradiction("its sequences differ in length");
+    count = steps;
+  }
+  return {axes, count};
+}
+
 }  // namespace
 
 void Walk::set_value(const std::string& name, Value value) {
@@ -268,17 +283,9 @@ void Walk::scan_steps(const Node& node, std::size_t scans, int depth) {
   const std::size_t states = node.inputs.size() - scans;
   if (body.inputs.size() < node.inputs.size() || body.outputs.size() < node.outputs.size())
     throw contradiction("its body has other inputs and outputs than it");
-  std::vector<std::int64_t> axes;
-  std::int64_t count = -1;
-  for (std::size_t s = 0; s < scans; ++s) {
-    const Sizes& shape = values_.at(node.inputs[states + s]).shape;
-    const std::int64_t axis = stated(node, "scan_input_axes", s, 0), rank = static_cast<std::int64_t>(shape.size());
-    if (axis < -rank || axis >= rank) throw contradiction("it scans along a dimension that a sequence does not have");
-    axes.push_back(axis < 0 ? axis + rank : axis);
-    const std::int64_t steps = shape[static_cast<std::size_t>(axes.back())];
-    if (count >= 0 && steps != count) throw contradiction("its sequences differ in length");
-    count = steps;
-  }
+  std::vector<Sizes> shapes;
+  for (std::size_t s = 0; s < scans; ++s) shapes.push_back(values_.at(node.inputs[states + s]).shape);
+  const auto [axes, count] = scanned_axes(node, shapes);
   std::vector<Value> state;
   for (std::size_t s = 0; s < states; ++s) state.push_back(values_.at(node.inputs[s]));
   const int number = calls_++;
