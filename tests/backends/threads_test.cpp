@@ -226,7 +226,8 @@ TEST(Threads, ShareScalarCode) {
 
 TEST(Threads, ShareASum) {
   const HardwareModel model = with_cores(4);
-  if (!model.find_instruction("add_up_f32")) GTEST_SKIP() << "this processor has no AVX-512";
+  if (!model.find_instruction("add_up_f32")) GTEST_SKIP() << "this processor has no instruction that adds a part";
+  const auto lanes = model.instruction(*model.find_instruction("fma_f32_bcast")).ranges.front().max;
   for (const std::int64_t k : {1, 7, 64, 100}) {
     const std::string text = "kernel: product\ndims: {M: 9, N: 37, K: " + std::to_string(k) +
                              "}\ntensors: {A: {shape: [M, K]}, B: {shape: [K, N]}, C: {shape: [M, N]}}\n"
@@ -241,9 +242,7 @@ nest:
   - for k by 1
   - stage B in vec
   - for i by 1 unroll
-  - for j by 16 unroll
-  - do s0 with fma_f32_bcast(j=j)
-)",
+  - for j by )" + std::to_string(lanes) + " unroll\n  - do s0 with fma_f32_bcast(j=j)\n",
                                          "s.yaml", kernel, model);
     ASSERT_TRUE(schedule) << render(schedule.diagnostics());
     expect_right(kernel, *schedule, model);
