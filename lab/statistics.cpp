@@ -104,6 +104,7 @@ double Study::ratio(std::size_t instance, const TrialResult& trial, std::int64_t
   for (const auto& [at, objective] : trial.curve)
     if (at <= evaluations) best = std::min(best, objective);
   const double optimum = optima_[instance];
+  if (!std::isfinite(best)) return worst_ratio;  // also where no strategy has found a legal point
   if (optimum <= 0) return best <= 0 ? 1 : worst_ratio;
   return std::clamp(best / optimum, 1.0, worst_ratio);
 }

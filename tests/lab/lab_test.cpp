@@ -321,6 +321,16 @@ TEST(Statistics, TheBestSoFarIsTheBestUnderTheTrueObjective) {
   EXPECT_DOUBLE_EQ(study.solved(0, 0, 10), 1) << "what is at the optimum has a ratio of 1";
 }
 
+/// Of no strategy: there is no optimum to compare with.
+TEST(Statistics, AnInstanceWithoutALegalPointCountsAsTheWorst) {
+  Trials trials = by_hand();
+  for (InstanceFacts& facts : trials.instances) facts.optimum.reset();
+  for (TrialResult& trial : trials.results) trial.curve.clear();
+  const Interval quality = Study(trials).quality(0, 10);
+  EXPECT_NEAR(quality.value, worst_ratio, 1e-12);
+  EXPECT_NEAR(quality.low, worst_ratio, 1e-12);
+}
+
 TEST(Statistics, StrategiesWithoutATrialAreLeftOut) {
   Trials trials = by_hand();
   std::erase_if(trials.results, [](const TrialResult& trial) { return trial.strategy == "slow"; });
