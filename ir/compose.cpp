@@ -131,13 +131,27 @@ class Composing {
     const std::vector<std::size_t> readers = readers_of(target);
     bool all = !readers.empty() && !tensor(target).output;
     for (const std::size_t r : readers)
-      if (auto composed = read_through(copy, *dims, kernel_.statements[r])) {
+      if (auto composed = read_through(copy, *dims, kernel_.statements[r]); composed && keeps_steps(*composed, r)) {
         kernel_.statements[r] = std::move(*composed);
         take(s, r);
       } else {
         all = false;
       }
     gone_[s] = all;
+  }
+
+  /// In a recurrence the step stands in one subscript, alone or with a number added (ir/verify/recurrence.h).
+  bool keeps_steps(const Computation& statement, std::size_t s) const {
+    const Repeat* repeat = repeat_of(kernel_, s);
+    if (repeat == nullptr) return true;
+    return std::all_of(statement.reads.begin(), statement.reads.end(), [&](const Access& read) {
+      int subscripts = 0;
+      for (const AffineExpr& e : read.index) {
+        if (!e.names().contains(repeat->dim)) continue;
+        if (e != AffineExpr::dim(repeat->dim) + e.constant() || ++subscripts > 1) return false;
+      }
+      return true;
+    });
   }
 
   void take(std::size_t copy, std::size_t into) {

@@ -182,6 +182,8 @@ bool is_in_text(DType dtype, const Scalar& value);
 std::string access(const std::string& tensor, const Names& index);
 std::int64_t product_of(const Sizes& sizes, std::size_t first = 0, std::size_t last = SIZE_MAX);
 TensorData zeros(DType dtype, const Sizes& shape);
+/// The name of a value that the import makes, which no file has: none ends with a unit separator.
+inline std::string own_name(const std::string& of) { return of + '\x1f'; }
 /// An attribute of a node that the import makes.
 Attribute integer_attribute(std::int64_t value);
 /// One dimension of integers; a scalar.

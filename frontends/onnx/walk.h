@@ -77,7 +77,8 @@ class Walk {
   void recur(const Node& node, const Looped& loop, int depth);
   LoopBody enter_body(const Node& node, const Looped& loop, const std::string& prefix);
   TensorId enter_value(const std::string& name, const std::string& prefix, Value value);
-  void enter_step(const Looped& loop, const std::string& prefix, LoopBody& body);
+  void enter_step(const Looped& loop, const std::string& prefix);
+  void give_step_numbers(const std::string& prefix, TensorId number, LoopBody& body);
   void enter_sequences(const Node& node, const Looped& loop, const std::string& prefix, LoopBody& body);
   void leave_body(const Node& node, const Looped& loop, LoopBody body, const std::string& prefix);
   void place_results(const Node& node, std::size_t k, Value value, const std::optional<Slice>& slice,

@@ -14,6 +14,9 @@ namespace {
 /// recurrence takes, and what their number decides is folded.
 constexpr std::int64_t most_unrolled = 64;
 
+/// Tensors of all states and step numbers are of this length.
+constexpr std::int64_t most_steps = 1 << 24;
+
 /// Y[0,..] = X[..]: the first of `steps` + 1 states.
 void start_state(Maker& m) {
   Sizes shape = m.shape(0);
@@ -58,6 +61,7 @@ Value step_of(const Value& whole, std::int64_t axis) {
 
 /// Nothing: it is one, or a node of its body is refused, which is reported.
 std::optional<Refused> Walk::as_recurrence(const Node& node, const Looped& loop, int depth) {
+  if (loop.count > most_steps) return Refused{fmt::format("it has more than {} steps", most_steps), ""};
   const Before before = state_of();
   const int steps = steps_;
   try {
@@ -73,6 +77,7 @@ std::optional<Refused> Walk::as_recurrence(const Node& node, const Looped& loop,
 void Walk::recur(const Node& node, const Looped& loop, int depth) {
   const std::string prefix = fmt::format("{}.{}.", node.op, calls_++);
   LoopBody body = enter_body(node, loop, prefix);
+  const TensorId number = loop.first_state == 2 ? values_.at(loop.body.inputs[0].name).tensor : TensorId{};
   const std::size_t recurrences = draft.kernel.repeats.size(), before = refused.size(), wrong = problems.size();
   const bool works = run_body(loop.body, depth);
   if (refused.size() > before) throw Refused{refused[before].reason, refused[before].help};
@@ -82,6 +87,7 @@ void Walk::recur(const Node& node, const Looped& loop, int depth) {
   if (!draft.of_all_sizes && statements <= most_unrolled / loop.count) throw Refused{"", ""};
   if (loop.first_after > 0 && known_number(loop.body.outputs[0].name).value_or(0) == 0)
     throw Refused{"its body decides whether it runs again", ""};
+  if (number.valid()) give_step_numbers(prefix, number, body);
   leave_body(node, loop, std::move(body), prefix);
 }
 
@@ -98,7 +104,7 @@ LoopBody Walk::enter_body(const Node& node, const Looped& loop, const std::strin
   body.steps = loop.count;
   std::vector<Value> initial;
   for (std::size_t s = 0; s < loop.states.size(); ++s) {
-    const std::string all = fmt::format("{}state{}", prefix, s);
+    const std::string all = own_name(fmt::format("{}state{}", prefix, s));
     initial.push_back(values_.at(loop.states[s]));
     Node start{node.title, node.name, node.op, "", {loop.states[s]}, {all}, {}};
     start.attributes["steps"] = integer_attribute(loop.count);
@@ -106,7 +112,7 @@ LoopBody Walk::enter_body(const Node& node, const Looped& loop, const std::strin
     body.states.push_back({{}, {}, values_.at(all).tensor});
   }
   enter_sequences(node, loop, prefix, body);
-  if (loop.first_state == 2) enter_step(loop, prefix, body);
+  if (loop.first_state == 2) enter_step(loop, prefix);
   for (std::size_t s = 0; s < initial.size(); ++s) {
     Value one{initial[s].dtype, initial[s].shape, {}, nullptr, ""};
     one.narrow = initial[s].narrow;
@@ -117,18 +123,26 @@ LoopBody Walk::enter_body(const Node& node, const Looped& loop, const std::strin
 }
 
 /// A Loop's step number and condition.
-void Walk::enter_step(const Looped& loop, const std::string& prefix, LoopBody& body) {
+void Walk::enter_step(const Looped& loop, const std::string& prefix) {
   const Sizes shape = loop.body.inputs[0].shape.value_or(Sizes{}).size() == 1 ? Sizes{1} : Sizes{};
-  Sizes all_steps = shape;
-  all_steps.insert(all_steps.begin(), loop.count);
-  TensorData counted = zeros(DType::s64, all_steps);
-  for (std::int64_t k = 0; k < loop.count; ++k) counted.set(k, {0, k});
-  Value numbers{DType::s64, all_steps, {}, std::make_shared<TensorData>(std::move(counted)), ""};
-  const TensorId all = draft.tensor_of(numbers, prefix + "numbers");
-  body.given[enter_value(loop.body.inputs[0].name, prefix, {DType::s64, shape, {}, nullptr, ""})] = {all, 0, 0};
+  enter_value(loop.body.inputs[0].name, prefix, {DType::s64, shape, {}, nullptr, ""});
   TensorData truth = zeros(DType::boolean, {});
   truth.set(0, {0, 1});
   set_value(loop.body.inputs[1].name, {DType::boolean, {}, {}, std::make_shared<TensorData>(truth), ""});
+}
+
+/// The numbers of all steps, if the body reads its own.
+void Walk::give_step_numbers(const std::string& prefix, TensorId number, LoopBody& body) {
+  bool used = false;
+  for (std::size_t s = body.first; s < draft.kernel.statements.size(); ++s)
+    for (const Access& read : draft.kernel.statements[s].reads) used = used || read.tensor == number;
+  if (!used) return;
+  Sizes shape = draft.kernel.tensors[number.index()].shape;
+  shape.insert(shape.begin(), body.steps);
+  TensorData counted = zeros(DType::s64, shape);
+  for (std::int64_t k = 0; k < body.steps; ++k) counted.set(k, {0, k});
+  Value numbers{DType::s64, shape, {}, std::make_shared<TensorData>(std::move(counted)), ""};
+  body.given[number] = {draft.tensor_of(numbers, prefix + "numbers"), 0, 0};
 }
 
 /// A reversed sequence is copied; one that is given twice is one value of the body.
@@ -137,13 +151,14 @@ void Walk::enter_sequences(const Node& node, const Looped& loop, const std::stri
   for (std::size_t s = 0; s < loop.sequences.size(); ++s) {
     std::string name = loop.sequences[s];
     if (loop.reversed[s]) {
-      Node reverse{node.title, node.name, node.op, "", {name}, {name + ".reversed"}, {}};
+      const std::string reversed = own_name(name + ".reversed");
+      Node reverse{node.title, node.name, node.op, "", {name}, {reversed}, {}};
       reverse.attributes = {{"steps", integer_attribute(loop.count)},
                             {"from", integer_attribute(loop.axes[s])},
                             {"to", integer_attribute(loop.axes[s])},
                             {"reverse", integer_attribute(1)}};
       make_by(reverse, &move_steps);
-      name += ".reversed";
+      name = reversed;
     }
     draft.tensor_of(values_.at(name), name);
     const Value whole = values_.at(name);
@@ -184,7 +199,7 @@ void Walk::leave_body(const Node& node, const Looped& loop, LoopBody body, const
   const std::map<TensorId, Slice> slices = repeat_body(draft, body);
   for (std::size_t s = 0; s < states; ++s) {
     if (s >= node.outputs.size() || node.outputs[s].empty()) continue;
-    take(node, fmt::format("{}state{}", prefix, s), node.outputs[s], 0, loop.count);
+    take(node, own_name(fmt::format("{}state{}", prefix, s)), node.outputs[s], 0, loop.count);
     values_.at(node.outputs[s]).narrow = after[s].narrow;
   }
   for (std::size_t k = states; k < node.outputs.size(); ++k) {
@@ -203,7 +218,7 @@ void Walk::place_results(const Node& node, std::size_t k, Value value, const std
     return found == node.attributes.end() || k - states >= found->second.ints.size() ? 0
                                                                                      : found->second.ints[k - states];
   };
-  const std::string from = fmt::format("{}.steps", node.outputs[k]);
+  const std::string from = own_name(node.outputs[k] + ".steps");
   const int narrow = value.narrow;
   if (slice) {
     value = {value.dtype, draft.kernel.tensors[slice->of.index()].shape, slice->of, nullptr, ""};

@@ -233,7 +233,7 @@ void Walk::loop(const Node& node, int depth) {
     if (!condition) throw Refused{"its body decides with values whether it runs again", ""};
     for (std::size_t s = 0; s < states; ++s) state[s] = values_.at(body.outputs[1 + s].name);
     for (std::size_t k_out = states; k_out < node.outputs.size(); ++k_out) {
-      steps[k_out].push_back(fmt::format("{}.step{}", node.outputs[k_out], k));
+      steps[k_out].push_back(own_name(fmt::format("{}.step{}", node.outputs[k_out], k)));
       set_value(steps[k_out].back(), values_.at(body.outputs[1 + k_out].name));
     }
   }
@@ -255,6 +255,8 @@ void Walk::scan(const Node& node, int depth) {
     if (!inner.inputs[0].empty()) throw Refused{"its sequences have lengths of their own", ""};
     inner.inputs.erase(inner.inputs.begin());
   }
+  if (const auto before_9 = node.attributes.find("directions"); batched && before_9 != node.attributes.end())
+    inner.attributes["scan_input_directions"] = before_9->second;
   check_inputs(inner, 0);
   if (scans == 0 || scans > inner.inputs.size()) throw contradiction("it has no sequences to scan");
   if (!batched) return scan_steps(inner, scans, depth);
@@ -263,12 +265,12 @@ void Walk::scan(const Node& node, int depth) {
   std::vector<Names> parts(node.outputs.size());
   for (std::int64_t b = 0; b < (shape.empty() ? 0 : shape[0]); ++b) {
     for (std::size_t i = 0; i < whole.inputs.size(); ++i) {
-      inner.inputs[i] = fmt::format("{}.batch{}", whole.inputs[i], b);
+      inner.inputs[i] = own_name(fmt::format("{}.batch{}", whole.inputs[i], b));
       take(node, whole.inputs[i], inner.inputs[i], 0, b);
     }
     const std::size_t before = refused.size() + problems.size();
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
-      inner.outputs[k] = fmt::format("{}.batch{}", node.outputs[k], b);
+      inner.outputs[k] = own_name(fmt::format("{}.batch{}", node.outputs[k], b));
       parts[k].push_back(inner.outputs[k]);
     }
     scan_steps(inner, scans, depth);
@@ -291,7 +293,7 @@ void Walk::scan_steps(const Node& node, std::size_t scans, int depth) {
   const int number = calls_++;
   Names sequences;  // under names that the body cannot hide
   for (std::size_t s = 0; s < scans; ++s) {
-    sequences.push_back(fmt::format("{}.{}.sequence{}", node.op, number, s));
+    sequences.push_back(own_name(fmt::format("{}.{}.sequence{}", node.op, number, s)));
     set_value(sequences.back(), Value(values_.at(node.inputs[states + s])));
   }
   if (count > 0) {
@@ -322,7 +324,7 @@ void Walk::scan_steps(const Node& node, std::size_t scans, int depth) {
     if (!run_body(body, depth)) return lose_outputs(node);
     for (std::size_t s = 0; s < states; ++s) state[s] = values_.at(body.outputs[s].name);
     for (std::size_t k_out = states; k_out < node.outputs.size(); ++k_out) {
-      steps[k_out].push_back(fmt::format("{}.step{}", node.outputs[k_out], k));
+      steps[k_out].push_back(own_name(fmt::format("{}.step{}", node.outputs[k_out], k)));
       set_value(steps[k_out].back(), values_.at(body.outputs[k_out].name));
     }
   }

@@ -1027,6 +1027,30 @@ TEST_F(ModelTest, LongScansAreRecurrences) {
   }
 }
 
+/// s' = s / 2 + x from the last element on: no copy of the sequence in reverse is taken into the recurrence. A value of
+/// the file may have any name.
+TEST_F(ModelTest, ReversedSequencesOfRecurrences) {
+  constexpr std::int64_t steps = 80;
+  const std::string body = node("Div", {"s", "two"}, "h") + node("Add", {"h", "x"}, "t") +
+                           node("Identity", {"t"}, "u") + input("s", {}) + input("x", {}) + output("t") + output("u");
+  const std::string graph =
+      input("s0", {}) + input("x", {steps}) + constant("two", 2) + node("Neg", {"x"}, "ys.steps") +
+      node_of("Scan", {"s0", "x"}, {"last", "ys"},
+              graph_attribute("body", body) + integer("num_scan_inputs", 1) + ints("scan_input_directions", {1})) +
+      node("Add", {"ys", "ys.steps"}, "z") + output("z");
+  const TensorData x = data_like({steps});
+  Reals expected;
+  double s = 3;
+  for (std::int64_t t = 0; t < steps; ++t) {
+    s = s / 2 + x.get(steps - 1 - t).real;
+    expected.push_back(s - x.get(t).real);
+  }
+  const auto model = import(graph);
+  ASSERT_TRUE(model) << render(model.diagnostics());
+  EXPECT_EQ(model->kernel.repeats.size(), 1U);
+  expect_near(run(graph, {reals_data({}, {3}), x}), expected, 1e-4);
+}
+
 /// The step's number is a value, and a place to read at.
 TEST_F(ModelTest, LongLoopsAreRecurrences) {
   const std::string body = node("Cast", {"i"}, "f", integer("to", 1)) + node("Gather", {"x", "i"}, "g") +
