@@ -48,7 +48,7 @@ struct Origin {
 
 /// Values of the file, by name, that are constants at one size and other ones at another: masks, tables of positions.
 struct ValuesOfSizes {
-  std::set<std::string> written;   ///< a few numbers: a statement writes each, so that samples show what it is
+  std::set<std::string> written;   ///< a few sums of extents: a statement writes each, so that samples show what it is
   std::set<std::string> computed;  ///< others: by the statements of their nodes, when the model runs
   std::set<std::string> tensors;   ///< of the kernel: not computed ahead
   std::size_t size() const { return written.size() + computed.size() + tensors.size(); }
@@ -65,7 +65,8 @@ struct Model {
   std::vector<std::string> notes;              ///< "the batch size of input 'x' is not a number: 1 is used"
   /// Values of the file that are known now, by name: of a sample of all sizes only.
   std::map<std::string, std::shared_ptr<const TensorData>> known = {};
-  std::set<std::string> of_sizes = {};  ///< tensors without inputs that are not constant at all sizes
+  std::set<std::string> sums_of_extents = {};  ///< of these, with numbers as factors: affine at all sizes
+  std::set<std::string> of_sizes = {};         ///< tensors without inputs that are not constant at all sizes
 };
 
 struct ModelOptions {

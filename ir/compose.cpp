@@ -146,9 +146,12 @@ class Composing {
     if (repeat == nullptr) return true;
     return std::all_of(statement.reads.begin(), statement.reads.end(), [&](const Access& read) {
       int subscripts = 0;
-      for (const AffineExpr& e : read.index) {
+      for (std::size_t d = 0; d < read.index.size(); ++d) {
+        const AffineExpr& e = read.index[d];
         if (!e.names().contains(repeat->dim)) continue;
-        if (e != AffineExpr::dim(repeat->dim) + e.constant() || ++subscripts > 1) return false;
+        const std::int64_t first = e.constant(), extent = tensor(read.tensor).shape[d];
+        if (e != AffineExpr::dim(repeat->dim) + first || ++subscripts > 1) return false;
+        if (first < 0 || first + repeat->steps > extent) return false;  // there is no `outside` along steps
       }
       return true;
     });

@@ -484,12 +484,37 @@ void Walk::make_by(const Node& node, Make maker) {
   note_known(node);
 }
 
+/// Is the result affine in extents? What else depends on them (a maximum, a root) may agree with a sum at all samples
+/// and differ elsewhere.
+bool Walk::adds_extents(const Node& node) const {
+  static const std::set<std::string> moves{"Shape",  "Gather",   "Slice", "Squeeze", "Unsqueeze",
+                                           "Concat", "Identity", "Cast",  "Reshape"};
+  const bool sums = node.op == "Add" || node.op == "Sub" || node.op == "Concat";
+  if (!node.domain.empty() || (!sums && node.op != "Mul" && !moves.contains(node.op))) return false;
+  if (node.op == "Cast" && is_float(values_.at(node.inputs[0]).dtype) && !is_float(values_.at(node.outputs[0]).dtype))
+    return false;  // it rounds
+  std::size_t depending = 0;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!of_shapes_.contains(node.inputs[i])) continue;
+    const bool operand = sums || node.op == "Mul" || i == 0;
+    if (!operand || !sums_of_extents.contains(node.inputs[i])) return false;
+    ++depending;
+  }
+  return node.op != "Mul" || depending <= 1;
+}
+
 /// What samples of all sizes compare, and what they have found.
 void Walk::note_known(const Node& node) {
   if (!options_.of_all_sizes) return;
+  const bool of_shapes =
+      node.op == "Shape" || node.op == "Size" ||
+      std::any_of(node.inputs.begin(), node.inputs.end(), [&](const auto& in) { return of_shapes_.contains(in); });
+  const bool sum = adds_extents(node);
   for (const std::string& name : node.outputs) {
     if (name.empty() || !values_.contains(name) || !values_.at(name).values) continue;
     known[name] = values_.at(name).values;
+    if (of_shapes) of_shapes_.insert(name);
+    if (sum) sums_of_extents.insert(name);
     if (options_.of_sizes.written.contains(name)) write_numbers(node, name);
   }
 }

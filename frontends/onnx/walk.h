@@ -37,7 +37,7 @@ class Walk {
   std::vector<std::size_t> refused_order;
   Diagnostics problems;                                            ///< contradictions of the file
   std::map<std::string, std::shared_ptr<const TensorData>> known;  ///< as Model has them
-  std::set<std::string> of_sizes;
+  std::set<std::string> sums_of_extents, of_sizes;
   std::map<TensorId, std::string> file_names;
 
  private:
@@ -65,6 +65,7 @@ class Walk {
   void make_by(const Node& node, Make maker);
   void make_statements(const Node& node, Make maker);
   void note_known(const Node& node);
+  bool adds_extents(const Node& node) const;
   void write_numbers(const Node& node, const std::string& name);
   void repeat(const Node& node, int depth);
   void loop(const Node& node, int depth);
@@ -110,6 +111,7 @@ class Walk {
   std::map<std::string, Value> values_;
   std::map<std::string, Refused> missing_;  ///< with the reason until it is reported
   std::map<std::string, const Declared*> declared_;
+  std::set<std::string> of_shapes_;  ///< known values that depend on extents
   int calls_ = 0;
   int steps_ = 0;  ///< of all loops
 };

@@ -84,7 +84,7 @@ void Walk::recur(const Node& node, const Looped& loop, int depth) {
   if (!works || problems.size() > wrong) throw Refused{"its body contradicts itself", ""};
   if (draft.kernel.repeats.size() > recurrences) throw Refused{"its body has a recurrence of its own", ""};
   const auto statements = static_cast<std::int64_t>(draft.kernel.statements.size() - body.first);
-  if (!draft.of_all_sizes && statements <= most_unrolled / loop.count) throw Refused{"", ""};
+  if (loop.count <= most_unrolled && statements * loop.count <= most_unrolled) throw Refused{"", ""};
   if (loop.first_after > 0 && known_number(loop.body.outputs[0].name).value_or(0) == 0)
     throw Refused{"its body decides whether it runs again", ""};
   if (number.valid()) give_step_numbers(prefix, number, body);
