@@ -60,6 +60,7 @@ constexpr std::string_view library =
     "link unlink chdir getcwd getpid sleep usleep pause alarm sync truncate brk sbrk mmap munmap mprotect select "
     "swab stat mkdir send recv socket bind listen accept connect fabs fmod remainder remquo fma fmax fmin fdim "
     "exp exp2 exp10 expm1 log log2 log10 log1p pow sqrt cbrt hypot sin cos tan asin acos atan atan2 sinh cosh "
+    "fadd fsub fmul fdiv fsqrt ffma faddl fsubl fmull fdivl fsqrtl ffmal dadd dsub dmul ddiv dsqrt dfma "
     "tanh asinh acosh atanh erf erfc lgamma tgamma gamma ceil floor trunc round lround llround nearbyint rint "
     "lrint llrint frexp ldexp modf scalbn scalbln ilogb logb nextafter nexttoward copysign nan isnan isinf "
     "isfinite isnormal signbit fpclassify finite significand drem pow10 sincos j0 j1 jn y0 y1 yn min max swap "
