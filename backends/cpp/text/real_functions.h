@@ -11,7 +11,6 @@
 // 2^23, and ln 2 is subtracted in two parts, the first so short that n times it is exact. The polynomials minimise the
 // largest relative error of the whole function (Remez exchange in double precision). Errors over all floats are
 // measured by tests/backends/functions_test.cpp: below 3 units in the last place.
-
 //
 // log(x) = n ln 2 + log(1 + f) with x = 2^n (1 + f) and 1 + f in [sqrt(1/2), sqrt(2)). sin and cos: pi/2 is subtracted
 // in four parts of 11 bits, the first three of which times a number of quarter turns below 2^13 are exact (Cody and
@@ -137,8 +136,9 @@ inline constexpr const char* float_log_text =
     R"(constexpr struct FloatLog {  // subnormal numbers are scaled by 2^23
   template <class V> [[gnu::always_inline]] inline V operator()(V x) const {
     using whole = typename word_of<V>::whole;
+    using bits = typename word_of<V>::bits;  // which wrap, of -0
     const V normal = x < 0x1p-126f ? x * 0x1p+23f : x;
-    const whole above = bits_as<whole>(normal) - 0x3f3504f3;
+    const whole above = bits_as<whole>(bits_as<bits>(normal) - 0x3f3504f3u);
     V n = bits_as<V>((above >> 23) + 0x4b400000) - 0x1.8p+23f;
     n = x < 0x1p-126f ? n - 23.0f : n;
     const V f = bits_as<V>((above & 0x7fffff) + 0x3f3504f3) - 1.0f, square = f * f;
