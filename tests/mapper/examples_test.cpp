@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every example on every machine, by default options: quick, complete, proved; certificates of a few, read from disk.
+// Every example on every machine, by default options: complete, proved; certificates of a few, read from disk.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 
 #include "isamap/frontends.h"
@@ -38,8 +37,9 @@ TEST(Examples, WrongCallsOfAConvolutionEngineNeedNoSolver) {
   EXPECT_EQ(result->solver.queries, 0);
 }
 
-/// In the turns of three rules, so that each of them maps on every machine.
-void map_on_every_machine_quickly(Every every) {
+/// In the turns of three rules, so that each of them maps on every machine. A bound for what does not end: how fast
+/// mapping is, `bench map` measures.
+void map_on_every_machine(Every every) {
   int mapped = 0;
   for (const std::string& hardware : yaml_files("hardware_models")) {
     const auto machine = load_hardware(hardware, {}, {});
@@ -51,12 +51,10 @@ void map_on_every_machine_quickly(Every every) {
         if (every.skips()) continue;
         MapOptions options;
         options.rule = rule;
-        const std::clock_t start = std::clock();
+        const double start = cost::processor_seconds();
         const auto result = enumerate_mappings(*kernel, machine->model, options);
-        const double ms = 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
         ASSERT_TRUE(result);
-        // 50 ms is the aim, in a Release build on an idle machine: `bench map` lists the slowest.
-        EXPECT_LT(ms, 1e3 * cost::allowed(0.15)) << hardware << " " << file;
+        EXPECT_LT(cost::processor_seconds() - start, cost::allowed(5)) << hardware << " " << file;
         if (rule == Rule::access) {
           EXPECT_FALSE(result->limit_reached) << hardware << " " << file;
         }
@@ -70,8 +68,8 @@ void map_on_every_machine_quickly(Every every) {
   EXPECT_GT(mapped, every.share(100));
 }
 
-TEST(Examples, MapOnEveryMachineQuickly) { map_on_every_machine_quickly(Every(4)); }
-TEST(HeavyExamples, MapOnEveryMachineQuickly) { map_on_every_machine_quickly(Every(1)); }
+TEST(Examples, MapOnEveryMachine) { map_on_every_machine(Every(4)); }
+TEST(HeavyExamples, MapOnEveryMachine) { map_on_every_machine(Every(1)); }
 
 void certificates_on_disk_are_proofs(Every every) {
   const std::filesystem::path folder =
