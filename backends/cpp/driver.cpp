@@ -92,10 +92,25 @@ void check_end(const Array& a) {
     if (a.at[i] != char(0xff)) fail("the program wrote behind the end of an array");
 }
 
-double now() {
+double now(clockid_t clock) {
   timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  clock_gettime(clock, &t);
   return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+}
+
+// Processor time of the caller, which other programs do not stretch; where other threads of the program work for it,
+// which that clock does not see, time on the wall.
+clockid_t clock_of_samples = CLOCK_THREAD_CPUTIME_ID;
+
+double now() { return now(clock_of_samples); }
+
+double first_run(void (*run)()) {
+  const double all = now(CLOCK_PROCESS_CPUTIME_ID), own = now(CLOCK_THREAD_CPUTIME_ID), wall = now(CLOCK_MONOTONIC);
+  run();
+  const double own_spent = now(CLOCK_THREAD_CPUTIME_ID) - own, others = now(CLOCK_PROCESS_CPUTIME_ID) - all - own_spent;
+  if (others < 20e-6) return own_spent;  // no more than the clocks are apart
+  clock_of_samples = CLOCK_MONOTONIC;
+  return now() - wall;
 }
 
 double timed(void (*run)(), long times) {
@@ -141,7 +156,7 @@ int run(int argc, char** argv, const Program& program) {
     if (arrays[i].input) transfer(arrays[i].at, arrays[i].bytes, i, "in", true);
   }
   program.pack();
-  const double once = timed(program.entry, 1);
+  const double once = first_run(program.entry);
   for (long i = 0; i < program.count; ++i) check_end(arrays[i]);
   for (long i = 0; i < program.count; ++i)
     if (arrays[i].output) transfer(arrays[i].at, arrays[i].bytes, i, "out", false);

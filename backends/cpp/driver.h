@@ -23,9 +23,9 @@ struct RunCall {
 };
 
 /// `driver DIRECTORY MIN_SECONDS` runs `pack` (if it names a function), then `entry`, writes the outputs of that first
-/// run, repeats `entry` until MIN_SECONDS of thread time are spent, and writes "seconds S\n" (the median of one run) to
-/// "result". Arrays end at an inaccessible guard page that catches out-of-bounds accesses; outputs start as all ones
-/// (NaN).
+/// run, repeats `entry` until MIN_SECONDS are spent, and writes "seconds S\n" (the median of one run) to "result":
+/// processor time of the calling thread, or time on the wall where other threads work for it. Arrays end at an
+/// inaccessible guard page that catches out-of-bounds accesses; outputs start as all ones (NaN).
 std::string driver_text(const std::vector<RunArray>& arrays, const RunCall& pack, const RunCall& entry);
 
 /// The same for an entry that takes sizes and returns 0: they and the bytes of the arrays are read from "sizes", so

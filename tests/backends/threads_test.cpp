@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "backends/common/process.h"
+#include "backends/cpp/compile.h"
+#include "backends/cpp/driver.h"
 #include "isamap/backend.h"
 #include "isamap/frontends.h"
 #include "isamap/mapper.h"
@@ -246,6 +249,41 @@ nest:
                                          "s.yaml", kernel, model);
     ASSERT_TRUE(schedule) << render(schedule.diagnostics());
     expect_right(kernel, *schedule, model);
+  }
+}
+
+/// A kernel whose helper works while its caller waits takes the helper's time.
+TEST(Threads, AreTimedOnTheWall) {
+  if (!command_exists("g++")) GTEST_SKIP() << "there is no g++";
+  const HardwareModel model = machine("scalar_c");
+  const TemporaryDirectory made;
+  const std::string kernel = R"(#include <pthread.h>
+#include <time.h>
+static double spent() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+static void* help(void*) {
+  while (spent() < 5e-3) {}
+  return nullptr;
+}
+extern "C" void fill(void* out) {
+  pthread_t helper;
+  pthread_create(&helper, nullptr, help, nullptr);
+  pthread_join(helper, nullptr);
+  *static_cast<int*>(out) = 1;
+}
+)";
+  const auto compiled =
+      compile(model, kernel, driver_text({{4, 64, false, true}}, {}, {"fill", {0}}), {}, made.path() / "program");
+  ASSERT_TRUE(compiled) << render(compiled.diagnostics());
+  for (const char* const min_seconds : {"0", "0.01"}) {
+    const auto ran = run_process({(made.path() / "program").string(), made.path().string(), min_seconds}, {60, 0, 0},
+                                 made.path() / "log");
+    ASSERT_EQ(ran.exit_code, 0) << ran.output;
+    const std::string result = read_file(made.path() / "result", 100);
+    EXPECT_GE(std::stod(result.substr(result.find(' '))), 5e-3) << result;
   }
 }
 
