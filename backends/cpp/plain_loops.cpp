@@ -9,6 +9,7 @@
 #include "backends/cpp/text/element_text.h"
 #include "backends/cpp/text/names.h"
 #include "backends/cpp/text/types.h"
+#include "ir/symbolic/write_coverage.h"
 #include "isamap/interpret.h"
 
 namespace isamap {
@@ -240,7 +241,7 @@ Result<std::string> print_plain_loops(const SymbolicKernel& kernel, const Hardwa
       const std::size_t to = statement.write.tensor.index();
       const Tensor& tensor = kernel.sample.tensors[to];
       text += comment(print_formula(statement, kernel.sample.tensors), "   ");
-      if (!begun[to] && !tensor.inout && (statement.reduction != Reduction::assign || !writes_all(kernel, s))) {
+      if (!begun[to] && !tensor.inout && (statement.reduction != Reduction::assign || !writes_whole(kernel, s))) {
         const double value = as_double(tensor.dtype, identity(statement.reduction, tensor.dtype));
         text += fmt::format("  for (long e = 0; e < {}; ++e) {}\n", count_text(kernel.shapes[to], sizes),
                             elements.statement(Reduction::assign, tensor.dtype, tensors[to] + "[e]",

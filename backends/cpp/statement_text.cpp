@@ -45,23 +45,6 @@ std::string affine_helpers() {
 )";
 }
 
-/// Does the statement write every element of its tensor?
-bool writes_all(const SymbolicKernel& kernel, std::size_t s) {
-  const Computation& statement = kernel.sample.statements[s];
-  const auto& shape = kernel.shapes[statement.write.tensor.index()];
-  std::vector<AffineExpr> seen;
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    const AffineExpr& index = kernel.statements[s].index[0][axis];
-    bool whole = index.is_constant() && index.constant() == 0 && shape[axis] == AffineExpr(1);
-    for (std::size_t d = 0; d < statement.domain.dims.size(); ++d)
-      if (index == AffineExpr::dim(symbolic_dim(statement.domain.dims[d].name)))
-        whole = kernel.statements[s].extents[d] == shape[axis];
-    if (!whole || (!index.is_constant() && std::find(seen.begin(), seen.end(), index) != seen.end())) return false;
-    seen.push_back(index);
-  }
-  return true;
-}
-
 StatementText::StatementText(const SymbolicKernel& kernel, std::size_t statement, const HardwareModel& machine,
                              ElementText& elements, const std::map<std::string, std::string>& sizes,
                              const std::vector<std::string>& tensors)

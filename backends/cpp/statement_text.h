@@ -26,9 +26,6 @@ struct NotSaid {
   std::string why;
 };
 
-/// Does the statement write every element of its tensor?
-bool writes_all(const SymbolicKernel& kernel, std::size_t statement);
-
 class StatementText {
  public:
   /// `sizes`: what sizes become; `tensors`: names of arrays, by tensor. All references outlive this.

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ir/symbolic/facts.h"
+#include "ir/symbolic/write_coverage.h"
 #include "isamap/launch_program.h"
 #include "isamap/symbolic_program.h"
 #include "support/arithmetic.h"
@@ -85,8 +86,8 @@ class LaunchFinder {
     const bool sums = one.reduction != Reduction::assign;
     const Tensor& tensor = kernel_.sample.tensors[one.write.tensor.index()];
     const bool first = !begun_.contains(one.write.tensor) && !tensor.inout;
-    made.starts = first && sums && writes_whole(s);
-    made.fills = first && !made.starts && !(one.reduction == Reduction::assign && writes_whole(s));
+    made.starts = first && sums && writes_whole(kernel_, s);
+    made.fills = first && !made.starts && !(one.reduction == Reduction::assign && writes_whole(kernel_, s));
     return made;
   }
 
@@ -166,21 +167,6 @@ class LaunchFinder {
       small = small && most(shape, kMostIndex32);
     }
     return small && computes_in_32(s, facts_.ranges()) ? IndexType::bits32 : IndexType::bits64;
-  }
-
-  /// Every element of its tensor, each axis by a dim of its own.
-  bool writes_whole(std::size_t s) const {
-    const std::vector<AffineExpr>& shape = kernel_.shapes[statement(s).write.tensor.index()];
-    std::set<std::size_t> seen;
-    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-      const AffineExpr& index = kernel_.statements[s].index[0][axis];
-      bool whole = index == AffineExpr(0) && shape[axis] == AffineExpr(1);
-      for (std::size_t d = 0; d < statement(s).domain.dims.size(); ++d)
-        if (index == AffineExpr::dim(symbolic_dim(statement(s).domain.dims[d].name)))
-          whole = kernel_.statements[s].extents[d] == shape[axis] && seen.insert(d).second;
-      if (!whole) return false;
-    }
-    return true;
   }
 
   const SymbolicKernel& kernel_;

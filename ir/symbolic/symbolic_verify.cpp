@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "ir/symbolic/facts.h"
+#include "ir/symbolic/write_coverage.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
@@ -98,18 +99,6 @@ class AllSizes {
          "bind a size with --sizes, or state a fact that says so");
   }
 
-  /// Does a statement write every element of its tensor: each axis by a dim of its own, from end to end?
-  bool writes_whole(std::size_t s) const {
-    const Computation& statement = kernel_.sample.statements[s];
-    const std::vector<AffineExpr>& shape = kernel_.shapes[statement.write.tensor.index()];
-    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-      const auto name = statement.write.index[axis].as_dim();
-      const int dim = name ? statement.domain.find(*name) : -1;
-      if (dim < 0 || kernel_.statements[s].extents[static_cast<std::size_t>(dim)] != shape[axis]) return false;
-    }
-    return true;
-  }
-
   /// Which parts of a tensor several statements write is decided for numbers only.
   void check_writers() {
     std::map<std::size_t, std::size_t> writers;
@@ -118,7 +107,7 @@ class AllSizes {
       const auto [first, is_new] = writers.emplace(t, s);
       const bool symbolic = std::any_of(kernel_.shapes[t].begin(), kernel_.shapes[t].end(),
                                         [](const AffineExpr& size) { return !size.is_constant(); });
-      if (!is_new && symbolic && !(writes_whole(s) && writes_whole(first->second)))
+      if (!is_new && symbolic && !(writes_whole(kernel_, s) && writes_whole(kernel_, first->second)))
         fail(place(s, 0, 0),
              fmt::format("tensor '{}' of symbolic size is written by statements {} and {}", tensor(t).name,
                          kernel_.sample.statements[first->second].name, kernel_.sample.statements[s].name),
