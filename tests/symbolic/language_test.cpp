@@ -205,6 +205,20 @@ where: {r: 3}
             std::string::npos);
 }
 
+/// Which part of a tensor a statement writes is decided for numbers: two of them write all of it, or the same elements.
+TEST(SymbolicVerify, TwoStatementsThatWriteOneTensor) {
+  const auto twice = [](const std::string& shape, const std::string& first, const std::string& second) {
+    return problems("kernel: k\ndims: {N: {max: 9}}\ntensors: {A: {shape: [N]}, B: {shape: [N]}, C: {shape: " + shape +
+                    "}}\ncompute: ['" + first + " = A[i]', '" + second + " += B[i]']\n");
+  };
+  for (const char* const good : {"C[i]", "C[i,0]", "C[i,i]"}) {
+    const std::string shape = std::string(good) == "C[i]" ? "[N]" : std::string(good) == "C[i,0]" ? "[N, 1]" : "[N, N]";
+    EXPECT_EQ(twice(shape, good, good), "") << good;
+  }
+  EXPECT_NE(twice("[N, N]", "C[i,i]", "C[i,0]").find("'C' of symbolic size is written by statements s0 and s1"),
+            std::string::npos);
+}
+
 TEST(SymbolicFacts, YesNoAndACounterexample) {
   SizeFacts sizes{{{"M", 0, 4096, 1, {}, true, {}}, {"N", 16, 8192, 16, {}, true, {}}}, {}};
   sizes.between.push_back({"M <= N", AffineExpr::dim("N") - AffineExpr::dim("M"), {}});
