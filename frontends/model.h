@@ -54,6 +54,18 @@ struct ValuesOfSizes {
   std::size_t size() const { return written.size() + computed.size() + tensors.size(); }
 };
 
+/// A value of the file that is known at these sizes and depends on extents, with the node that computes it.
+struct KnownValue {
+  struct Input {
+    std::shared_ptr<const TensorData> values;  ///< null: left out, or not known
+    int from = -1;                             ///< in Model::of_extents; -1: it does not depend on extents
+  };
+  std::string name, op;
+  std::vector<Input> inputs;
+  std::shared_ptr<const TensorData> values;
+  bool sum = false;  ///< of extents, with numbers as factors
+};
+
 struct Model {
   Kernel kernel;                               ///< named after the file
   std::vector<Weight> weights;                 ///< of tensors that are `constant`
@@ -67,6 +79,7 @@ struct Model {
   std::map<std::string, std::shared_ptr<const TensorData>> known = {};
   std::set<std::string> sums_of_extents = {};  ///< of these, with numbers as factors: affine at all sizes
   std::set<std::string> of_sizes = {};         ///< tensors without inputs that are not constant at all sizes
+  std::vector<KnownValue> of_extents = {};     ///< in the order of their nodes: of a sample of all sizes only
 };
 
 struct ModelOptions {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "driver/symbolic/symbolic_model.h"
+#include "driver/symbolic/values_of_sizes.h"
 #include "frontends/lifted_sizes.h"
 #include "frontends/size_facts.h"
 #include "support/arithmetic.h"
@@ -164,7 +165,8 @@ bool is_one_table(const TensorData& largest, const std::string& name, const std:
 }
 
 /// Adds values that the samples know and that are not one table. Numbers, up to so many, are written.
-void add_values_of_sizes(const std::vector<Bindings>& sizes, const ModelImporter& import, ValuesOfSizes& found) {
+void add_values_of_sizes(const std::vector<Bindings>& sizes, const ModelImporter& import,
+                         const std::set<std::string>& sums, ValuesOfSizes& found) {
   constexpr std::int64_t most_written = 8;
   std::vector<KnownValues> samples;
   for (const Bindings& one : sizes) {
@@ -187,59 +189,83 @@ void add_values_of_sizes(const std::vector<Bindings>& sizes, const ModelImporter
                                          return other == sample.values.end() || other->second->shape == shape;
                                        });
     const bool numbers = one_shape && largest->count() <= most_written && !is_truth(largest->dtype) &&
-                         most.sums_of_extents.contains(name);
+                         (most.sums_of_extents.contains(name) || sums.contains(name));
     (numbers ? found.written : found.computed).insert(name);
   }
   for (const auto& [name, largest] : most.constants)
     if (!is_one_table(*largest, name, samples, &KnownValues::constants)) found.tensors.insert(name);
 }
 
-/// `another`: whether a constant is another one at other sizes.
+/// What the first import of all samples finds for the next one.
+struct Findings {
+  bool another = false;                      ///< a constant is another one at other sizes
+  std::vector<std::vector<SeenValue>> seen;  ///< by sample
+};
+
+/// Compares the constants with those of the largest sizes, and gives them their shape.
+std::optional<Diagnostic> made_one_table(SampledModel& sampled, std::size_t n, const std::vector<TensorData>& constants,
+                                         std::set<std::size_t>& grown, Findings& found) {
+  const std::size_t most = largest_of(sampled.sizes);
+  if (auto problem = different(sampled.models[n], sampled.models[most], sampled.sizes[n], sampled.sizes[most]))
+    return problem;
+  Kernel& kernel = sampled.models[n].kernel;
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
+    if (!kernel.tensors[t].constant) continue;
+    found.another = !begins_with(sampled.constants[t], constants[t]);
+    if (found.another)
+      return error(fmt::format("the constant {} is another one at {} than at {}", kernel.tensors[t].name,
+                               shown(sampled.sizes[n]), shown(sampled.sizes[most])),
+                   "bind a size with --sizes");
+    if (kernel.tensors[t].shape == sampled.constants[t].shape) continue;
+    kernel.tensors[t].shape = sampled.constants[t].shape;
+    grown.insert(t);
+  }
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> grows_unseen(const SampledModel& sampled, const std::set<std::size_t>& grown) {
+  const Kernel& kernel = sampled.models[0].kernel;
+  const auto& sizes = sampled.facts.sizes;
+  for (const std::size_t t : grown) {
+    if (std::any_of(sizes.begin(), sizes.end(), [](const SymbolicSize& s) { return !s.max_stated; }))
+      return error(fmt::format("the constant {} grows with a size that has no maximum", kernel.tensors[t].name),
+                   "state it: --dims " + sizes.front().name + "=1..512");
+    if (extent_matters(kernel, t))
+      return error(fmt::format("the extent of the constant {} depends on the sizes", kernel.tensors[t].name),
+                   "bind a size with --sizes");
+  }
+  return std::nullopt;
+}
+
+/// Where samples do not agree, all of them are still imported, for what they find.
 Result<SampledModel> sampled_at(const SizeFacts& facts, std::vector<Bindings> sizes, const ModelImporter& import,
-                                const ValuesOfSizes& of_sizes, bool& another) {
+                                const ValuesOfSizes& of_sizes, Findings& found) {
   SampledModel sampled{facts, std::move(sizes), {}, {}, of_sizes};
   sampled.models.resize(sampled.sizes.size());
+  found.seen.resize(sampled.sizes.size());
+  std::optional<Diagnostic> problem;
   std::set<std::size_t> grown;  // constants whose shape depends on the sizes
   const std::size_t most = largest_of(sampled.sizes);
   for (std::size_t k = 0; k < sampled.sizes.size(); ++k) {
     const std::size_t n = k == 0 ? most : k <= most ? k - 1 : k;  // the largest sizes first
     auto model = import(sampled.sizes[n], of_sizes);
     if (!model) return model.diagnostics();
+    found.seen[n] = seen(model->of_extents);
+    if (problem && (found.seen[n].empty() || of_sizes.size() > 0)) return *problem;
+    if (problem) continue;
     auto constants = constants_of(*model);
     if (!constants) return constants.diagnostics();
     model->weights.clear();
     model->known.clear();
+    model->of_extents.clear();
     sampled.models[n] = std::move(*model);
-    if (k == 0) {
+    if (k == 0)
       sampled.constants = std::move(*constants);
-      continue;
-    }
-    if (auto problem = different(sampled.models[n], sampled.models[most], sampled.sizes[n], sampled.sizes[most]))
-      return *problem;
-    Kernel& kernel = sampled.models[n].kernel;
-    for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
-      if (!kernel.tensors[t].constant) continue;
-      another = !begins_with(sampled.constants[t], (*constants)[t]);
-      if (another)
-        return error(fmt::format("the constant {} is another one at {} than at {}", kernel.tensors[t].name,
-                                 shown(sampled.sizes[n]), shown(sampled.sizes[most])),
-                     "bind a size with --sizes");
-      if (kernel.tensors[t].shape == sampled.constants[t].shape) continue;
-      kernel.tensors[t].shape = sampled.constants[t].shape;
-      grown.insert(t);
-    }
+    else
+      problem = made_one_table(sampled, n, *constants, grown, found);
   }
-  const Kernel& kernel = sampled.models[0].kernel;
-  for (const std::size_t t : grown) {
-    const bool unlimited =
-        std::any_of(facts.sizes.begin(), facts.sizes.end(), [](const SymbolicSize& s) { return !s.max_stated; });
-    if (unlimited)
-      return error(fmt::format("the constant {} grows with a size that has no maximum", kernel.tensors[t].name),
-                   "state it: --dims " + facts.sizes.front().name + "=1..512");
-    if (extent_matters(kernel, t))
-      return error(fmt::format("the extent of the constant {} depends on the sizes", kernel.tensors[t].name),
-                   "bind a size with --sizes");
-  }
+  if (!problem) problem = grows_unseen(sampled, grown);
+  if (problem) return *problem;
   return sampled;
 }
 
@@ -248,13 +274,18 @@ Result<SampledModel> sampled_at(const SizeFacts& facts, const std::vector<Bindin
                                 const ModelImporter& import) {
   std::optional<Result<SampledModel>> first;
   ValuesOfSizes of_sizes;
+  std::set<std::string> sums;
   while (true) {
-    bool another = false;
-    auto sampled = sampled_at(facts, sizes, import, of_sizes, another);
-    if (sampled) return sampled;
-    if (!first) first = std::move(sampled);
+    Findings found;
+    auto sampled = sampled_at(facts, sizes, import, of_sizes, found);
     const std::size_t before = of_sizes.size();
-    if (another) add_values_of_sizes(sizes, import, of_sizes);
+    Dependences values = dependences_of(facts, sizes, found.seen);
+    of_sizes.computed.merge(values.decided);
+    sums.merge(values.sums);
+    if (sampled && of_sizes.size() == before) return sampled;
+    if (!sampled && !first) first = std::move(sampled);
+    if (of_sizes.size() > before) continue;
+    if (found.another) add_values_of_sizes(sizes, import, sums, of_sizes);
     if (of_sizes.size() == before) return *first;
   }
 }

@@ -38,8 +38,9 @@ struct Value {
   std::shared_ptr<const TensorData> values;  ///< of a constant
   std::string file;                          ///< of a constant whose values stand in a file
   std::int64_t offset = 0;
-  bool drawn = false;  ///< a constant whose values the file does not have
-  int narrow = 0;      ///< bits of integers of less than a byte, which are bytes here; 0: all
+  bool drawn = false;   ///< a constant whose values the file does not have
+  int narrow = 0;       ///< bits of integers of less than a byte, which are bytes here; 0: all
+  int of_extents = -1;  ///< in Model::of_extents; -1: it does not depend on extents, or is not known
   bool constant() const { return values != nullptr || !file.empty() || drawn; }
 };
 

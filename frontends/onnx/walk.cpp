@@ -375,7 +375,8 @@ void Walk::select_branch(const Node& node, int depth) {
 }
 
 Walk::Before Walk::state_of() const {
-  return {mark_of(draft), values_, missing_, refused.size(), problems.size(), notes.size()};
+  return {mark_of(draft),    values_, missing_,        refused.size(), problems.size(), notes.size(),
+          of_extents.size(), known,   sums_of_extents, of_sizes,       calls_};
 }
 
 void Walk::back_to(const Before& before) {
@@ -386,6 +387,11 @@ void Walk::back_to(const Before& before) {
   refused_order.resize(before.refused);
   problems.resize(before.problems);
   notes.resize(before.notes);
+  of_extents.resize(before.of_extents);
+  known = before.known;
+  sums_of_extents = before.sums_of_extents;
+  of_sizes = before.of_sizes;
+  calls_ = before.calls;
 }
 
 void Walk::rename(const std::string& from, const std::string& to) {
@@ -495,9 +501,10 @@ bool Walk::adds_extents(const Node& node) const {
     return false;  // it rounds
   std::size_t depending = 0;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    if (!of_shapes_.contains(node.inputs[i])) continue;
+    const int from = node.inputs[i].empty() ? -1 : values_.at(node.inputs[i]).of_extents;
+    if (from < 0) continue;
     const bool operand = sums || node.op == "Mul" || i == 0;
-    if (!operand || !sums_of_extents.contains(node.inputs[i])) return false;
+    if (!operand || !of_extents[static_cast<std::size_t>(from)].sum) return false;
     ++depending;
   }
   return node.op != "Mul" || depending <= 1;
@@ -506,15 +513,21 @@ bool Walk::adds_extents(const Node& node) const {
 /// What samples of all sizes compare, and what they have found.
 void Walk::note_known(const Node& node) {
   if (!options_.of_all_sizes) return;
-  const bool of_shapes =
-      node.op == "Shape" || node.op == "Size" ||
-      std::any_of(node.inputs.begin(), node.inputs.end(), [&](const auto& in) { return of_shapes_.contains(in); });
-  const bool sum = adds_extents(node);
+  KnownValue value{"", node.domain.empty() ? node.op : node.domain + "." + node.op, {}, nullptr, adds_extents(node)};
+  bool depends = node.op == "Shape" || node.op == "Size";
+  for (const std::string& name : node.inputs) {
+    const auto in = values_.find(name);
+    value.inputs.push_back(in == values_.end() ? KnownValue::Input{}
+                                               : KnownValue::Input{in->second.values, in->second.of_extents});
+    depends = depends || value.inputs.back().from >= 0;
+  }
   for (const std::string& name : node.outputs) {
     if (name.empty() || !values_.contains(name) || !values_.at(name).values) continue;
-    known[name] = values_.at(name).values;
-    if (of_shapes) of_shapes_.insert(name);
-    if (sum) sums_of_extents.insert(name);
+    known[name] = value.values = values_.at(name).values;
+    if (value.sum) sums_of_extents.insert(name);
+    values_.at(name).of_extents = depends ? static_cast<int>(of_extents.size()) : -1;
+    value.name = name;
+    if (depends) of_extents.push_back(value);
     if (options_.of_sizes.written.contains(name)) write_numbers(node, name);
   }
 }

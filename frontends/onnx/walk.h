@@ -38,6 +38,7 @@ class Walk {
   Diagnostics problems;                                            ///< contradictions of the file
   std::map<std::string, std::shared_ptr<const TensorData>> known;  ///< as Model has them
   std::set<std::string> sums_of_extents, of_sizes;
+  std::vector<KnownValue> of_extents;
   std::map<TensorId, std::string> file_names;
 
  private:
@@ -46,7 +47,10 @@ class Walk {
     Mark mark;
     std::map<std::string, Value> values;
     std::map<std::string, Refused> missing;
-    std::size_t refused = 0, problems = 0, notes = 0;
+    std::size_t refused = 0, problems = 0, notes = 0, of_extents = 0;
+    std::map<std::string, std::shared_ptr<const TensorData>> known;  ///< empty but in samples of all sizes
+    std::set<std::string> sums_of_extents, of_sizes;
+    int calls = 0;
   };
   Before state_of() const;
   void back_to(const Before& before);
@@ -111,7 +115,6 @@ class Walk {
   std::map<std::string, Value> values_;
   std::map<std::string, Refused> missing_;  ///< with the reason until it is reported
   std::map<std::string, const Declared*> declared_;
-  std::set<std::string> of_shapes_;  ///< known values that depend on extents
   int calls_ = 0;
   int steps_ = 0;  ///< of all loops
 };

@@ -6,12 +6,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "backends/cpp/plain_loops.h"
 #include "driver/symbolic/symbolic_model_run.h"
 #include "frontends/size_ranges.h"
 #include "isamap/frontends.h"
 #include "isamap/hardware.h"
+#include "tests/frontends/onnx_bytes.h"
 #include "tests/models_of_text.h"
+#include "tests/scratch.h"
 
 namespace isamap {
 namespace {
@@ -350,6 +354,40 @@ TEST(SymbolicModels, ValuesOfSizesAreNamedToTheImport) {
   EXPECT_EQ(sampled->of_sizes.computed, (std::set<std::string>{"root", "table"}));
   EXPECT_EQ(sampled->of_sizes.written, (std::set<std::string>{"number"}));
   EXPECT_EQ(sampled->of_sizes.tensors, (std::set<std::string>{"P"}));  // not computed ahead
+}
+
+/// `n > 1`, `min(n, 2)`: equal at all samples, and not at all sizes. What follows from the facts remains a constant.
+TEST(SymbolicModels, ValuesThatOnlySamplesAgreeOnAreComputed) {
+  using namespace onnx_bytes;
+  if (!onnx_supported()) GTEST_SKIP() << "built without ONNX (Debian: apt-get install libonnx-dev libprotobuf-dev)";
+  const std::string graph =
+      input("x", {unknown, 4}) + constant("zero", {}, {0}) + constant("one", {}, {1}) + constant("two", {}, {2}) +
+      constant("none", {2}, {-1, -1}) + constant("ones", {2}, {1, 1}) + constant_floats("r", {4}, {1, 2, 3, 4}) +
+      node("Shape", {"x"}, "s") + node("Gather", {"s", "zero"}, "n") + node("Greater", {"n", "one"}, "many") +
+      node("Min", {"n", "two"}, "few") + node("Cast", {"few"}, "f", integer("to", 1)) + node("Mul", {"x", "f"}, "y") +
+      node("Equal", {"s", "none"}, "free") + node("Where", {"free", "ones", "s"}, "t") +
+      node("Expand", {"r", "t"}, "e") + node("Add", {"y", "e"}, "z") +
+      node("If", {"many"}, "w",
+           graph_attribute("then_branch", node("Neg", {"z"}, "a") + output("a")) +
+               graph_attribute("else_branch", node("Abs", {"z"}, "b") + output("b"))) +
+      output("w");
+  const std::string path = scratch("values.onnx");
+  std::ofstream(path, std::ios::binary) << onnx_bytes::model(graph, 18);
+  for (const int least : {1, 2}) {
+    const auto sampled = sample_model(*size_facts_of(fmt::format("N={}..40@9", least)),
+                                      [&](const Bindings& at, const ValuesOfSizes& of_sizes) {
+                                        ModelOptions options;
+                                        options.sizes = at;
+                                        options.of_all_sizes = true;
+                                        options.of_sizes = of_sizes;
+                                        return import_model(path, options);
+                                      });
+    ASSERT_TRUE(sampled) << render(sampled.diagnostics());
+    EXPECT_EQ(sampled->models[0].refused.size(), 0U);
+    const std::set<std::string> none, computed{"few", "many"}, written{"n", "s", "t"};
+    EXPECT_EQ(sampled->of_sizes.computed, least == 1 ? computed : none);
+    EXPECT_EQ(sampled->of_sizes.written, least == 1 ? written : none);
+  }
 }
 
 TEST(SymbolicModels, OnlyLoopsAlongMemoryMayBeVectorized) {
