@@ -2,6 +2,7 @@
 #include "ir/scatter.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <set>
@@ -22,11 +23,13 @@ struct ReducedTerm {
   std::vector<std::vector<AffineExpr>> reads;  ///< by operand: subscripts, in which `at$n` is operand n
   std::vector<const AffineExpr*> values;       ///< by operand; null: it is no value of loops
   std::vector<NamedExtent> loops;
+  bool from_zero = false;  ///< no element is -0.0
 };
 
-bool is_identity(const ScalarExpr& e, Reduction reduction) {
+bool is_neutral(const ScalarExpr& e, const ReducedTerm& of) {
   const auto* number = std::get_if<Constant>(&e.op);
-  return number != nullptr && number->value == as_double(e.type, identity(reduction, e.type));
+  if (number == nullptr || number->value != as_double(e.type, identity(of.reduction, e.type))) return false;
+  return of.reduction != Reduction::add || !is_float(e.type) || of.from_zero || std::signbit(number->value);
 }
 
 bool is_counter(DType type) { return type == DType::s32 || type == DType::s64; }
@@ -110,7 +113,7 @@ std::optional<Scatter> solved(const ReducedTerm& of, const ScalarExpr& place, co
 
 std::optional<Scatter> scatter_of(const ReducedTerm& of) {
   if (of.reduction == Reduction::assign || of.reduction == Reduction::saturating_add ||
-      !std::holds_alternative<Select>(of.body->op) || !is_identity(of.body->args[2], of.reduction))
+      !std::holds_alternative<Select>(of.body->op) || !is_neutral(of.body->args[2], of))
     return std::nullopt;
   const ScalarExpr& test = of.body->args[0];
   const auto* compared = std::get_if<Binary>(&test.op);
@@ -121,9 +124,10 @@ std::optional<Scatter> scatter_of(const ReducedTerm& of) {
 
 /// `index`, `values`: of the computation, or over symbolic sizes.
 std::optional<Scatter> scatter_of(const Computation& statement, const std::vector<std::vector<AffineExpr>>& index,
-                                  const std::vector<AffineExpr>& values, std::vector<NamedExtent> dims) {
+                                  const std::vector<AffineExpr>& values, std::vector<NamedExtent> dims,
+                                  bool from_zero) {
   if (!statement.domain.faces.empty()) return std::nullopt;
-  ReducedTerm of{statement.reduction, &statement.body, index[0], {}, {}, std::move(dims)};
+  ReducedTerm of{statement.reduction, &statement.body, index[0], {}, {}, std::move(dims), from_zero};
   for (std::size_t r = 0; r < statement.reads.size(); ++r) {
     of.reads.push_back(index[r + 1]);
     if (const auto& computed = statement.reads[r].computed)
@@ -149,8 +153,17 @@ std::int64_t Scatter::weight(std::size_t digit) const {
   return product;
 }
 
-std::optional<Scatter> scatter_of(const Element& element, const std::vector<NamedExtent>& loops) {
+bool begins_with_zero(const Kernel& kernel, TensorId tensor) {
+  return !kernel.tensors[tensor.index()].inout &&
+         std::count_if(kernel.statements.begin(), kernel.statements.end(),
+                       [&](const Computation& s) { return s.write.tensor == tensor; }) == 1;
+}
+
+std::optional<Scatter> scatter_of(const Element& element, const std::vector<NamedExtent>& loops,
+                                  const Program& program) {
   ReducedTerm of{element.reduction, &element.body, element.write.index, {}, {}, loops};
+  const TensorId written = program.buffers[element.write.buffer.index()].tensor;
+  of.from_zero = written.valid() && begins_with_zero(program.kernel, written);
   for (const Ref& read : element.reads) {
     of.reads.push_back(read.index);
     of.values.push_back(read.buffer.valid() || read.index.empty() ? nullptr : &read.index[0]);
@@ -158,13 +171,13 @@ std::optional<Scatter> scatter_of(const Element& element, const std::vector<Name
   return scatter_of(of);
 }
 
-std::optional<Scatter> scatter_of(const Computation& statement) {
+std::optional<Scatter> scatter_of(const Computation& statement, bool from_zero) {
   if (statement.values.empty()) return std::nullopt;
   std::vector<std::vector<AffineExpr>> index;
   for (int a = 0; a < access_count(statement); ++a) index.push_back(access_of(statement, a).index);
   std::vector<NamedExtent> dims;
   for (const Dim& dim : statement.domain.dims) dims.emplace_back(dim.name, dim.extent);
-  return scatter_of(statement, index, statement.values, std::move(dims));
+  return scatter_of(statement, index, statement.values, std::move(dims), from_zero);
 }
 
 std::optional<Scatter> scatter_of(const SymbolicKernel& kernel, std::size_t s) {
@@ -174,7 +187,8 @@ std::optional<Scatter> scatter_of(const SymbolicKernel& kernel, std::size_t s) {
   for (std::size_t d = 0; d < sample.domain.dims.size(); ++d)
     dims.emplace_back(symbolic_dim(sample.domain.dims[d].name),
                       symbolic.extents[d].is_constant() ? symbolic.extents[d].constant() : -1);
-  return scatter_of(sample, symbolic.index, symbolic.values, std::move(dims));
+  return scatter_of(sample, symbolic.index, symbolic.values, std::move(dims),
+                    begins_with_zero(kernel.sample, sample.write.tensor));
 }
 
 ScatterPlace::ScatterPlace(const Scatter& scatter, const Computation& statement)
@@ -201,8 +215,19 @@ void ScatterPlace::leave(std::vector<std::int64_t>& point) const {
   for (const Digit& digit : digits_) point[digit.dim] = 0;
 }
 
-std::optional<Scatter> large_scatter(const Computation& statement) {
-  return point_count(statement) > most_visited ? scatter_of(statement) : std::nullopt;
+std::optional<Scatter> large_scatter(const Computation& statement, bool from_zero) {
+  return point_count(statement) > most_visited ? scatter_of(statement, from_zero) : std::nullopt;
+}
+
+double visited_points(const Kernel& kernel) {
+  double sum = 0;
+  for (const Computation& statement : kernel.statements) {
+    double points = point_count(statement);
+    if (const auto scatter = large_scatter(statement, begins_with_zero(kernel, statement.write.tensor)))
+      for (const NamedExtent& digit : scatter->digits) points /= static_cast<double>(digit.second);
+    sum += points;
+  }
+  return sum;
 }
 
 }  // namespace isamap

@@ -6,7 +6,8 @@
 //
 // is, for all u, j:  i = J[u,j];  if 0 <= i < extent:  L[i,j] = max(L[i,j], u).
 //
-// At other places the identity of the operator is combined with what is there, which changes nothing. So the loop over
+// At other places the neutral element of the operator is combined with what is there, which changes nothing: of sums of
+// floats it is -0.0, and 0 only where no element is -0.0 (-0.0 + 0.0 is 0.0). So the loop over
 // i has one iteration that matters, and an equality to solve for it (a degenerate loop: Bastoul, "Code generation in
 // the polyhedral model is easier than you think", PACT 2004). What is written stays a box of elements, whatever the
 // positions are, and those that are outside hit nothing. The updates of an element come in the order of the other
@@ -41,10 +42,15 @@ struct Scatter {
   std::int64_t weight(std::size_t digit) const;  ///< product of the extents of those behind it
 };
 
+/// Do sums of the tensor begin with 0 in their only statement? Then no element is ever -0.0: neither 0.0 + x nor x - x
+/// is.
+bool begins_with_zero(const Kernel& kernel, TensorId tensor);
+
 /// Of an element statement below these loops; nothing: it is none.
-std::optional<Scatter> scatter_of(const Element& element, const std::vector<NamedExtent>& loops);
-/// Of a statement over its dims.
-std::optional<Scatter> scatter_of(const Computation& statement);
+std::optional<Scatter> scatter_of(const Element& element, const std::vector<NamedExtent>& loops,
+                                  const Program& program);
+/// Of a statement over its dims. `from_zero`: as begins_with_zero.
+std::optional<Scatter> scatter_of(const Computation& statement, bool from_zero = true);
 /// Of a statement over symbolic sizes; names are those of symbolic_dim.
 std::optional<Scatter> scatter_of(const SymbolicKernel& kernel, std::size_t statement);
 
@@ -70,6 +76,8 @@ class ScatterPlace {
 
 /// Where only places that are hit are visited, because all points are too many; nothing: they are few, or the statement
 /// is no scatter. Tests compare programs with what all points say.
-std::optional<Scatter> large_scatter(const Computation& statement);
+std::optional<Scatter> large_scatter(const Computation& statement, bool from_zero = true);
+/// Points that are visited then.
+double visited_points(const Kernel& kernel);
 
 }  // namespace isamap

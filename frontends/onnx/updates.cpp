@@ -14,7 +14,9 @@ std::string combined_update(Maker& m, const std::string& element, const std::str
       {"add", Reduction::add}, {"mul", Reduction::mul}, {"max", Reduction::max}, {"min", Reduction::min}};
   const auto found = all.find(how);
   if (found == all.end()) throw contradiction("the reduction '" + how + "' has no meaning");
-  const std::string neutral = m.scalar("N", m.dtype(0), identity(found->second, m.dtype(0)));
+  Scalar start = identity(found->second, m.dtype(0));
+  if (found->second == Reduction::add) start.real = -0.0;  // 0.0 would change elements that are -0.0
+  const std::string neutral = m.scalar("N", m.dtype(0), start);
   return fmt::format("{} {} select({}, {}, {})", element, symbol(found->second), hit, update, neutral);
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "ir/evaluation/row_statement.h"
+#include "ir/scatter.h"
 #include "ir/verify/recurrence.h"
 #include "isamap/result.h"
 
@@ -206,7 +207,7 @@ void interpret(const Kernel& kernel, std::vector<TensorData>& data) {
     if (!written[out] && !kernel.tensors[out].inout)
       fill(numbers[out], identity(statement.reduction, kernel.tensors[out].dtype));
     written[out] = true;
-    run_statement(statement, kernel.tensors, numbers);
+    run_statement(statement, kernel.tensors, numbers, begins_with_zero(kernel, statement.write.tensor));
   }
   for (std::size_t t = 0; t < data.size(); ++t) {
     if (written[t]) store(numbers[t], data[t]);

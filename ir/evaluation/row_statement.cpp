@@ -287,8 +287,9 @@ class StatementRun {
 
 }  // namespace
 
-void run_statement(const Computation& statement, const std::vector<Tensor>& tensors, std::vector<Numbers>& numbers) {
-  StatementRun(statement, tensors, numbers, large_scatter(statement)).run();
+void run_statement(const Computation& statement, const std::vector<Tensor>& tensors, std::vector<Numbers>& numbers,
+                   bool from_zero) {
+  StatementRun(statement, tensors, numbers, large_scatter(statement, from_zero)).run();
 }
 
 }  // namespace isamap

@@ -9,6 +9,8 @@
 namespace isamap {
 
 /// `numbers[t]` holds tensor t; the written one is updated.
-void run_statement(const Computation& statement, const std::vector<Tensor>& tensors, std::vector<Numbers>& numbers);
+/// `from_zero`: as begins_with_zero (ir/scatter.h).
+void run_statement(const Computation& statement, const std::vector<Tensor>& tensors, std::vector<Numbers>& numbers,
+                   bool from_zero = true);
 
 }  // namespace isamap

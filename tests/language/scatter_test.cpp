@@ -27,7 +27,7 @@ tensors:
 compute:
   - L[i,c] max= select(s64(J[u,c]) == s64(value(i)), value(u), -2147483648)
   - S[i,c] = 1
-  - S[i,c] += select(value(i + 1) == J[u,c], X[u,c] * 2, 0)
+  - S[i,c] += select(value(i + 1) == J[u,c], X[u,c] * 2, -0.0)
   - P[i,k,c] *= select(K[u] == s64(value(3*i + k)), X[u,c], 1)
   - M[i,c] min= select(K[u] == s64(value(i)), X[u,c], inf)
   - N[i,c] max= select(K[u] == s64(value(i)), X[u,c], -inf)
@@ -38,6 +38,26 @@ compute:
 TEST(Scatters, AreWhatTheirLoopsCompute) {
   for (const auto& [rows, columns, updates] : {std::array{7, 5, 11}, {4, 3, 0}, {0, 2, 3}})
     expect_right_on(kernel_of(scatters(fmt::format("{{R: {}, C: {}, U: {}}}", rows, columns, updates))), "x86_avx2");
+}
+
+/// 0.0 for updates of other elements changes those that are -0.0; -0.0 does not.
+TEST(Scatters, KeepTheSignOfZero) {
+  expect_right_on(kernel_of(R"(kernel: zeros
+tensors:
+  K: {shape: [11], dtype: s64, range: [-2, 20]}
+  Z: {shape: [7], range: [0, 0]}
+  X: {shape: [11]}
+  A: {shape: [7]}
+  B: {shape: [7]}
+  Y: {shape: [7, 2]}
+compute:
+  - A[i] = Z[i] * -1
+  - A[i] += select(K[u] == s64(value(i)), X[u], 0)
+  - B[i] = Z[i] * -1
+  - B[i] += select(K[u] == s64(value(i)), X[u], -0.0)
+  - Y[i,k] = select(value(k) == 0, 1 / A[i], 1 / B[i])
+)"),
+                  "x86_avx2");
 }
 
 /// Of large ones the interpreter visits the places that are hit: rows of elements, digits, and one element.
@@ -95,6 +115,13 @@ TEST(Scatters, HaveNoLoopsOverElements) {
   EXPECT_EQ(found, 6u) << text;
 }
 
+/// They are run, whatever all points would be.
+TEST(Scatters, AreVisitedByUpdate) {
+  const auto kernel = kernel_from_formula("Y[i] += select(J[u] == value(i), X[u], 0)", "i=300000,u=200000", "J=s32");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  EXPECT_EQ(visited_points(*kernel), 200000);
+}
+
 /// The digits of the only statement; empty: it is no scatter.
 std::string digits_of(const std::string& formula, const std::string& dims, const std::string& types) {
   const auto kernel = kernel_from_formula(formula, dims, types);
@@ -109,6 +136,14 @@ std::string digits_of(const std::string& formula, const std::string& dims, const
 TEST(Scatters, AreFoundWhereOneElementIsHit) {
   const std::string types = "J=s32,Y=s32,X=s32";
   EXPECT_EQ(digits_of("Y[i] += select(J[u] == value(i), X[u], 0)", "i=4,u=6", types), "i:4 from 0");
+  const Kernel again = kernel_of(R"(kernel: again
+tensors: {J: {shape: [6], dtype: s32}, X: {shape: [6]}, Y: {shape: [4], inout: true}, Z: {shape: [4], inout: true}}
+compute:
+  - Y[i] += select(J[u] == value(i), X[u], 0)
+  - Z[i] += select(J[u] == value(i), X[u], -0.0)
+)");
+  EXPECT_FALSE(scatter_of(again.statements[0], begins_with_zero(again, again.statements[0].write.tensor)));
+  EXPECT_TRUE(scatter_of(again.statements[1], false));
   EXPECT_EQ(digits_of("Y[i,j] += select(value(5*i + j + 7*u + 2) == J[u], X[u], 0)", "i=4,j=5,u=6", types),
             "i:4 j:5 from 7*u + 2");
   // Weights that are no product of extents: one digit is solved, the loop over the other stays.

@@ -341,7 +341,7 @@ Result<FunctionBody> print_body(const std::vector<Node>& nodes, const BodyContex
   const auto& [program, model, buffers, constant, elements, dialect, numbers, team] = context;
   auto expanded = expand(nodes, model, max_statements);
   if (!expanded) return expanded.diagnostics();
-  if (dialect == nullptr) *expanded = scatter_loops_inward(hoist_guards(std::move(*expanded)), program);
+  if (dialect == nullptr) *expanded = scatter_loops_inward(hoist_guards(std::move(*expanded)), program, numbers);
   Places places;
   places.buffers = buffers;
   Diagnostics diagnostics;

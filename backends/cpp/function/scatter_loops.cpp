@@ -27,10 +27,16 @@ std::optional<ElementNest> element_nest(const Node& node) {
   return nest;
 }
 
-std::optional<Scatter> scatter_in(const ElementNest& nest) {
+NamedExtent extent_of(const Loop& loop, const RuntimeNumbers* numbers) {
+  const bool known =
+      numbers == nullptr || (!numbers->trips.contains(loop.variable) && !numbers->ranges.contains(loop.variable));
+  return {loop.variable, known ? loop.trip : -1};
+}
+
+std::optional<Scatter> scatter_in(const ElementNest& nest, const Program& program, const RuntimeNumbers* numbers) {
   std::vector<NamedExtent> loops;
-  for (const Loop* loop : nest.loops) loops.emplace_back(loop->variable, loop->trip);
-  return scatter_of(std::get<Element>(nest.element->is), loops);
+  for (const Loop* loop : nest.loops) loops.push_back(extent_of(*loop, numbers));
+  return scatter_of(std::get<Element>(nest.element->is), loops, program);
 }
 
 /// Is the loop's variable a subscript of the write? Then it can be moved inward: an element has one iteration of it.
@@ -51,9 +57,9 @@ bool follows_positions(const Loop& loop, const Scatter& scatter, const ElementNe
   });
 }
 
-std::optional<Node> with_digits_inside(const Node& node, const Program& program) {
+std::optional<Node> with_digits_inside(const Node& node, const Program& program, const RuntimeNumbers* numbers) {
   const auto nest = element_nest(node);
-  const auto scatter = nest ? scatter_in(*nest) : std::nullopt;
+  const auto scatter = nest ? scatter_in(*nest, program, numbers) : std::nullopt;
   if (!scatter) return std::nullopt;
   const auto& element = std::get<Element>(nest->element->is);
   const auto depth = [&](const Loop* loop) -> std::size_t {
@@ -77,36 +83,39 @@ std::optional<Node> with_digits_inside(const Node& node, const Program& program)
 
 }  // namespace
 
-std::vector<Node> scatter_loops_inward(std::vector<Node> nodes, const Program& program) {
+std::vector<Node> scatter_loops_inward(std::vector<Node> nodes, const Program& program, const RuntimeNumbers* numbers) {
   for (Node& node : nodes) {
     if (auto* guard = std::get_if<Guard>(&node.is)) {
-      guard->then = scatter_loops_inward(std::move(guard->then), program);
-      guard->otherwise = scatter_loops_inward(std::move(guard->otherwise), program);
+      guard->then = scatter_loops_inward(std::move(guard->then), program, numbers);
+      guard->otherwise = scatter_loops_inward(std::move(guard->otherwise), program, numbers);
     } else if (auto* loop = std::get_if<Loop>(&node.is)) {
-      if (auto better = with_digits_inside(node, program))
+      if (auto better = with_digits_inside(node, program, numbers))
         node = std::move(*better);
       else
-        loop->body = scatter_loops_inward(std::move(loop->body), program);
+        loop->body = scatter_loops_inward(std::move(loop->body), program, numbers);
     }
   }
   return nodes;
 }
 
-std::optional<ScatterItem> scatter_below(const Loop& loop, const Item& item) {
-  std::vector<NamedExtent> loops{{loop.variable, loop.trip}};
+std::optional<ScatterItem> scatter_below(const Loop& loop, const Item& item, const Program& program,
+                                         const RuntimeNumbers* numbers) {
+  std::vector<NamedExtent> loops{extent_of(loop, numbers)};
   const Item* at = &item;
   while (at->body.size() == 1) {
     at = &at->body.front();
     const auto* inner = std::get_if<Loop>(&at->node->is);
     if (inner == nullptr) break;
     if (!inner->unit.empty()) return std::nullopt;
-    loops.emplace_back(inner->variable, inner->trip);
+    loops.push_back(extent_of(*inner, numbers));
   }
   const auto* element = std::get_if<Element>(&at->node->is);
-  auto scatter = element == nullptr ? std::nullopt : scatter_of(*element, loops);
+  auto scatter = element == nullptr ? std::nullopt : scatter_of(*element, loops, program);
   if (!scatter || loops.size() < scatter->digits.size() ||
       !std::equal(scatter->digits.begin(), scatter->digits.end(), loops.begin()))
     return std::nullopt;
+  for (std::size_t l = scatter->digits.size(); l < loops.size(); ++l)
+    if (scatter->fixed.contains(loops[l].first)) return std::nullopt;  // the place is another one at each iteration
   return ScatterItem{std::move(*scatter), at};
 }
 

@@ -6,14 +6,6 @@
 #include "backends/cpp/function/scatter_loops.h"
 
 namespace isamap {
-namespace {
-
-bool has_constant_trip(const RuntimeNumbers* numbers, const std::string& variable) {
-  return numbers == nullptr || (!numbers->trips.contains(variable) && !numbers->ranges.contains(variable));
-}
-
-}  // namespace
-
 bool ScatterPrinter::print(const Loop& loop, const Item& item, const std::set<int>& fresh,
                            const std::function<void()>& body) {
   if (digits_.contains(loop.variable)) {
@@ -21,10 +13,10 @@ bool ScatterPrinter::print(const Loop& loop, const Item& item, const std::set<in
     print_body(loop, body);
     return true;
   }
-  const auto found = digits_.empty() && loop.unit.empty() ? scatter_below(loop, item) : std::nullopt;
-  if (!found) return false;
-  for (const NamedExtent& digit : found->scatter.digits)
-    if (!has_constant_trip(function_.numbers, digit.first)) return false;
+  const auto found = digits_.empty() && loop.unit.empty()
+                         ? scatter_below(loop, item, function_.program, function_.numbers)
+                         : std::nullopt;
+  if (!found || found->scatter.digits.front().second < 0) return false;
   const std::string at = function_.names.unique("at");
   const auto& digits = found->scatter.digits;
   std::int64_t count = 1;
