@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "hwdesc/model/program_language.h"
+#include "ir/scatter.h"
 
 namespace isamap {
 namespace {
@@ -107,7 +108,7 @@ double operations(const Kernel& kernel) {
 }
 
 Diagnostics too_large_to_run(const Kernel& kernel) {
-  const double sum = point_count(kernel), space = total_bytes(kernel);
+  const double sum = visited_points(kernel), space = total_bytes(kernel);
   if (sum > max_points)
     return {error(
         fmt::format("kernel '{}' has {:.3g} points; at most {:.3g} are run and compared", kernel.name, sum, max_points),
