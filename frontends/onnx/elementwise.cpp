@@ -43,6 +43,12 @@ struct Formula {
   std::map<std::string, double> attributes = {};  ///< with their defaults
 };
 
+/// max(x, 0) + log(1 + e), e = exp(-|x|). Of a small e the logarithm is that of the rounded 1 + e, scaled by how much
+/// of e it has (Kahan: "Mathematics written in sand", 1983); of one that is lost it is e.
+constexpr const char* softplus =
+    "max(x, 0) + select(1 + exp(-abs(x)) == 1, exp(-abs(x)), "
+    "log(1 + exp(-abs(x))) * (exp(-abs(x)) / ((1 + exp(-abs(x))) - 1)))";
+
 /// Formulas of one input, in the input's type.
 const std::map<std::string, Formula>& unary_formulas() {
   static const std::map<std::string, Formula> all = {
@@ -57,9 +63,9 @@ const std::map<std::string, Formula>& unary_formulas() {
       {"HardSigmoid", {"max(0, min(1, {alpha} * x + {beta}))", {{"alpha", 0.2}, {"beta", 0.5}}}},
       {"HardSwish", {"x * max(0, min(1, x / 6 + 0.5))"}},
       {"Swish", {"x * sigmoid({alpha} * x)", {{"alpha", 1}}}},
-      {"Mish", {"x * tanh(max(x, 0) + log(1 + exp(-abs(x))))"}},
+      {"Mish", {"x * tanh({softplus})"}},
       {"Tanh", {"tanh(x)"}},
-      {"Softplus", {"max(x, 0) + log(1 + exp(-abs(x)))"}},
+      {"Softplus", {"{softplus}"}},
       {"Softsign", {"x / (1 + abs(x))"}},
       {"ThresholdedRelu", {"select(max(x - {alpha}, 0), x, 0)", {{"alpha", 1}}}},
       {"Shrink",
@@ -96,13 +102,21 @@ const std::map<std::string, Formula>& unary_formulas() {
 void make_unary(Maker& m) {
   const Formula& formula = unary_formulas().at(m.node.op);
   std::string text = formula.text;
-  for (const auto& [name, otherwise] : formula.attributes) {
-    const std::string value = number(m.real(name, otherwise));
-    for (std::size_t at; (at = text.find("{" + name + "}")) != std::string::npos;)
-      text.replace(at, name.size() + 2, value.starts_with("-") ? "(" + value + ")" : value);
+  const auto put = [&](const std::string& word, const std::string& by) {
+    for (std::size_t at; (at = text.find("{" + word + "}")) != std::string::npos;)
+      text.replace(at, word.size() + 2, by);
+  };
+  put("softplus", softplus);
+  for (const auto& [attribute, otherwise] : formula.attributes) {
+    const std::string value = number(m.real(attribute, otherwise));
+    put(attribute, value.starts_with("-") ? "(" + value + ")" : value);
   }
   if (m.count() > 1) throw contradiction("the operator has one input");
-  apply(m, text, m.dtype(0));
+  const DType type = m.dtype(0);
+  const bool of_floats = (m.node.op == "Erf" || m.node.op == "Shrink") && !is_float(type);
+  if (of_floats)  // computed in floats that hold the integers, and truncated
+    text = fmt::format("{}({})", name(type), with_operands(text, {bytes(type) < 4 ? "f32(x)" : "f64(x)"}));
+  apply(m, text, type);
 }
 
 /// x * sigmoid(alpha*x) * y

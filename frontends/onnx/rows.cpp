@@ -114,7 +114,8 @@ void make_reduce(Maker& m) {
   const bool keep = m.integer("keepdims", 1) != 0;
   const DType type = m.dtype(0);
   const bool selects = std::string(how.op) == "max=" || std::string(how.op) == "min=";
-  const DType sum = selects ? type : sum_type(type);
+  const bool has_root = m.node.op == "ReduceL2" || m.node.op == "ReduceLogSum";
+  const DType sum = selects ? type : has_root && !is_float(type) ? DType::f64 : sum_type(type);
   const Sizes shape = rows.kept_shape(keep);
   const std::string index = joined(rows.kept_names(keep));
   const std::string term = replaced(how.term, "x", element("X0", rows.names, type, sum));
@@ -141,22 +142,24 @@ void make_reduce(Maker& m) {
 void make_log_sum_exp(Maker& m) {
   const Rows rows(m.shape(0), reduced_axes(m, m.opset >= 18));
   const bool keep = m.integer("keepdims", 1) != 0;
-  const std::string index = joined(rows.kept_names(keep)), x = access("X0", rows.names);
+  const DType type = m.dtype(0), sum = is_float(type) ? type : DType::f64;
+  const std::string index = joined(rows.kept_names(keep)), x = element("X0", rows.names, type, sum);
+  const std::string narrowed = sum == type ? "" : std::string(name(type));
   const Sizes shape = rows.kept_shape(keep);
-  const DType type = m.dtype(0);
   m.result("Y", 0, type, shape);
   if (rows.count == 0) {  // the logarithm of an empty sum
-    m.temporary("S", type, shape);
+    m.temporary("S", sum, shape);
     m.say(fmt::format("S[{}] = 0", index), rows.kept());
-    m.say(fmt::format("Y[{0}] = log(S[{0}])", index), rows.kept());
+    m.say(fmt::format("Y[{0}] = {1}(log(S[{0}]))", index, narrowed), rows.kept());
     return;
   }
-  m.temporary("M", type, shape);
-  m.temporary("S", type, shape);
+  m.temporary("M", sum, shape);
+  m.temporary("S", sum, shape);
   m.say(fmt::format("M[{}] max= {}", index, x), rows.all());
   m.say(fmt::format("S[{0}] += exp({1} - M[{0}])", index, x), rows.all());
   // An infinite one is the result: differences from it are no numbers.
-  m.say(fmt::format("Y[{0}] = select(M[{0}] == inf or M[{0}] == -inf, M[{0}], log(S[{0}]) + M[{0}])", index),
+  m.say(fmt::format("Y[{0}] = {1}(select(M[{0}] == inf or M[{0}] == -inf, M[{0}], log(S[{0}]) + M[{0}]))", index,
+                    narrowed),
         rows.kept());
 }
 

@@ -65,7 +65,9 @@ const std::map<std::string, ActivationFormula>& activation_formulas() {
       {"Relu", {"max({0}, 0)"}},
       {"ScaledTanh", {"{1} * tanh({2} * ({0}))", 1, 1}},
       {"Sigmoid", {"sigmoid({0})"}},
-      {"Softplus", {"(max({0}, 0) + log(1 + exp(0 - abs({0}))))"}},
+      {"Softplus",
+       {"(max({0}, 0) + select(1 + exp(0 - abs({0})) == 1, exp(0 - abs({0})), log(1 + exp(0 - abs({0}))) * "
+        "(exp(0 - abs({0})) / ((1 + exp(0 - abs({0}))) - 1))))"}},
       {"Softsign", {"(({0}) / (1 + abs({0})))"}},
       {"Tanh", {"tanh({0})"}},
       {"ThresholdedRelu", {"select(({0}) >= {1}, {0}, 0)", 1}},
