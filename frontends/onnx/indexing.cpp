@@ -400,11 +400,12 @@ void make_scatter_elements(Maker& m) {
   }
   m.temporary("L", DType::s32, box);
   m.say(last_update(access("L", i), hit), all);
-  if (box != x) m.padded("M", "L", -1), m.padded("U", "X2", 0);
+  const std::string updates = product_of(u) == 0 ? "X0" : "X2";  // `at` needs an element, whatever it says
+  if (box != x) m.padded("M", "L", -1), m.padded("U", updates, 0);
   const std::string number = access(box == x ? "L" : "M", i);
   Names last = i;
   last[axis] = "at(" + number + ")";
-  m.say(fmt::format("{} = select({} < 0, {}, {})", y, number, access("X0", i), access(box == x ? "X2" : "U", last)),
+  m.say(fmt::format("{} = select({} < 0, {}, {})", y, number, access("X0", i), access(box == x ? updates : "U", last)),
         extents);
 }
 

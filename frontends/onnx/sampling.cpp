@@ -471,13 +471,14 @@ void say_updates(Maker& m, const Updates& up) {
   }
   m.temporary("J", m.dtype(1), {up.count});
   m.say("J[u] = " + place, {{"u", up.count}});
-  Sizes shape = {up.count};
+  Sizes shape = {std::max<std::int64_t>(up.count, 1)};  // computed subscripts need an element, whatever they say
   shape.insert(shape.end(), x.begin() + static_cast<std::ptrdiff_t>(up.depth), x.end());
   Names to = {"u"}, from = u;
   to.insert(to.end(), up.rest.begin(), up.rest.end());
   from.insert(from.end(), up.rest.begin(), up.rest.end());
   m.temporary("U", m.dtype(0), shape);
-  m.say(access("U", to) + " = " + access("X2", from), extents_of(to, shape));
+  m.say(access("U", to) + " = " + (up.count == 0 ? m.scalar("Z", m.dtype(0), Scalar{}) : access("X2", from)),
+        extents_of(to, shape));
 }
 
 void make_scatter_nd(Maker& m) {

@@ -913,6 +913,51 @@ TEST_F(ModelTest, UpdatesAreScatters) {
       }
 }
 
+/// Without updates there is no element for their computed subscript.
+TEST_F(ModelTest, NoUpdatesInAProgramForAllSizes) {
+  set_ = 18;
+  ModelOptions options;
+  options.of_all_sizes = true;
+  const TensorData x = data_like({3, 2});
+  for (const std::string& graph :
+       {constant("i", {0, 1}, {}) + constant_floats("u", {0, 2}, {}) + node("ScatterND", {"x", "i", "u"}, "y"),
+        constant("i", {0, 2}, {}) + constant_floats("u", {0, 2}, {}) +
+            node("ScatterElements", {"x", "i", "u"}, "y", integer("axis", 0))})
+    EXPECT_EQ(run(input("x", {3, 2}) + graph + output("y"), {x}, options), reals_of(x));
+}
+
+/// Functions of integers are computed in floats and truncated.
+TEST_F(ModelTest, FunctionsOfIntegers) {
+  set_ = 18;
+  const TensorData x = data_like({3, 5}, 1, DType::s32);
+  double squares = 0, exponentials = 0, sizes = 0;
+  for (const double v : reals_of(x)) squares += v * v, exponentials += std::exp(v), sizes += std::abs(v) + 1;
+  const std::string keep = integer("keepdims", 0);
+  expect_near(run(one("ReduceL2", {{"x", {3, 5}}}, keep, 6), {x}), {std::trunc(std::sqrt(squares))});
+  expect_near(run(one("ReduceLogSumExp", {{"x", {3, 5}}}, keep, 6), {x}), {std::trunc(std::log(exponentials))});
+  TensorData positive = x;
+  for (std::int64_t i = 0; i < x.count(); ++i) positive.set(i, {0, std::abs(x.get(i).integer) + 1});
+  expect_near(run(one("ReduceLogSum", {{"x", {3, 5}}}, keep, 6), {positive}), {std::trunc(std::log(sizes))});
+  Reals erfs, shrunk;
+  for (const double v : reals_of(x)) {
+    erfs.push_back(std::trunc(std::erf(v)));
+    shrunk.push_back(std::trunc(v > 1.5 ? v - 0.5 : v < -1.5 ? v + 0.5 : 0));
+  }
+  expect_near(run(one("Erf", {{"x", {3, 5}}}, "", 6), {x}), erfs);
+  expect_near(run(one("Shrink", {{"x", {3, 5}}}, real("lambd", 1.5F) + real("bias", 0.5F), 6), {x}), shrunk);
+}
+
+/// log(1 + e) is e where 1 + e is 1.
+TEST_F(ModelTest, SoftplusOfSmallNumbers) {
+  const Reals x{-80, -20, -17, -9, -3, 0, 5, 90};
+  const Reals found = run(one("Softplus", {{"x", {8}}}), {reals_data({8}, x)});
+  ASSERT_EQ(found.size(), x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double expected = std::max(x[i], 0.0) + std::log1p(std::exp(-std::abs(x[i])));
+    EXPECT_NEAR(found[i] / expected, 1, 1e-5) << x[i];
+  }
+}
+
 /// A causal mask behind a cache: y[i,j] = j <= i + past. Its statements are the same at each size, and stay.
 TEST_F(ModelTest, ValuesOfSizesAreComputed) {
   const std::string graph =
