@@ -140,21 +140,12 @@ class Composing {
     gone_[s] = all;
   }
 
-  /// In a recurrence the step stands in one subscript, alone or with a number added (ir/verify/recurrence.h).
+  /// As the verifier demands of a recurrence.
   bool keeps_steps(const Computation& statement, std::size_t s) const {
     const Repeat* repeat = repeat_of(kernel_, s);
-    if (repeat == nullptr) return true;
-    return std::all_of(statement.reads.begin(), statement.reads.end(), [&](const Access& read) {
-      int subscripts = 0;
-      for (std::size_t d = 0; d < read.index.size(); ++d) {
-        const AffineExpr& e = read.index[d];
-        if (!e.names().contains(repeat->dim)) continue;
-        const std::int64_t first = e.constant(), extent = tensor(read.tensor).shape[d];
-        if (e != AffineExpr::dim(repeat->dim) + first || ++subscripts > 1) return false;
-        if (first < 0 || first + repeat->steps > extent) return false;  // there is no `outside` along steps
-      }
-      return true;
-    });
+    return repeat == nullptr || std::all_of(statement.reads.begin(), statement.reads.end(), [&](const Access& read) {
+             return step_faults(read, *repeat, tensor(read.tensor)).empty();
+           });
   }
 
   void take(std::size_t copy, std::size_t into) {

@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "ir/verify/verify_internal.h"
 
 namespace isamap {
@@ -61,21 +63,17 @@ class RepeatCheck {
   void check_statement(std::size_t s) {
     const Computation& statement = kernel_.statements[s];
     for (int a = 0; a < access_count(statement); ++a) {
-      int subscripts = 0;
-      for (const AffineExpr& e : access_of(statement, a).index) {
-        if (!e.names().contains(repeat_.dim)) continue;
-        ++subscripts;
-        if (e != AffineExpr::dim(repeat_.dim) + e.constant())
-          fail(
-              place(s, static_cast<std::size_t>(a)),
-              fmt::format("statement {} indexes '{}' with {}", statement.name, name(access_of(statement, a)), print(e)),
-              fmt::format("a step's number may occur alone or with a constant added: {0}, {0}+1", repeat_.dim));
+      const Access& access = access_of(statement, a);
+      for (const auto& [kind, at] : step_faults(access, repeat_, kernel_.tensors[access.tensor.index()])) {
+        if (kind == StepFault::Kind::combined)
+          fail(place(s, static_cast<std::size_t>(a)),
+               fmt::format("statement {} indexes '{}' with {}", statement.name, name(access), print(access.index[at])),
+               fmt::format("a step's number may occur alone or with a constant added: {0}, {0}+1", repeat_.dim));
+        if (kind == StepFault::Kind::twice)
+          fail(place(s, static_cast<std::size_t>(a)),
+               fmt::format("statement {} indexes '{}' with {} twice", statement.name, name(access), repeat_.dim),
+               "only one subscript may contain the step's number");
       }
-      if (subscripts > 1)
-        fail(place(s, static_cast<std::size_t>(a)),
-             fmt::format("statement {} indexes '{}' with {} twice", statement.name, name(access_of(statement, a)),
-                         repeat_.dim),
-             "only one subscript may contain the step's number");
     }
     for (const AffineExpr& value : statement.values)
       if (value.names().contains(repeat_.dim))
@@ -135,7 +133,9 @@ class RepeatCheck {
   void check_inside(std::size_t s, std::size_t r, const Tensor& tensor) {
     const Access& read = kernel_.statements[s].reads[r];
     const std::int64_t extent = tensor.shape[static_cast<std::size_t>(axis(read))], from = offset(read);
-    if (repeat_.steps == 0 || (from >= 0 && from + repeat_.steps <= extent)) return;
+    const auto faults = step_faults(read, repeat_, tensor);
+    if (std::none_of(faults.begin(), faults.end(), [](const auto& f) { return f.kind == StepFault::Kind::outside; }))
+      return;
     fail(place(s, r + 1),
          fmt::format("steps {} to {} of '{}' are read; it has 0 to {}", from, from + repeat_.steps - 1, tensor.name,
                      extent - 1),
@@ -190,6 +190,22 @@ class RepeatCheck {
 };
 
 }  // namespace
+
+std::vector<StepFault> step_faults(const Access& access, const Repeat& repeat, const Tensor& tensor) {
+  std::vector<StepFault> faults;
+  int subscripts = 0;
+  for (std::size_t axis = 0; axis < access.index.size(); ++axis) {
+    const AffineExpr& e = access.index[axis];
+    if (!e.names().contains(repeat.dim)) continue;
+    const std::int64_t from = e.constant();
+    if (e != AffineExpr::dim(repeat.dim) + from)
+      faults.push_back({StepFault::Kind::combined, axis});
+    else if (repeat.steps > 0 && (from < 0 || from + repeat.steps > tensor.shape[axis]))
+      faults.push_back({StepFault::Kind::outside, axis});
+    if (++subscripts == 2) faults.push_back({StepFault::Kind::twice, axis});
+  }
+  return faults;
+}
 
 void check_repeats(const Kernel& kernel, const KernelPlaces& places, const std::string& who, Diagnostics& problems) {
   std::size_t end = 0;

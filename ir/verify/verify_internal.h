@@ -27,4 +27,16 @@ void check_regions(const Kernel& kernel, const KernelPlaces& places, const std::
 /// Letters, digits, `_` and `.`, not starting with a digit or a dot.
 bool is_name(const std::string& text);
 
+/// What is wrong with the subscripts of an access that contain the step of its recurrence.
+struct StepFault {
+  enum class Kind {
+    combined,  ///< the step is neither alone nor with a number added
+    twice,     ///< another subscript contains it
+    outside,   ///< some step is none of the axis, of which there is no `outside`
+  };
+  Kind kind = Kind::combined;
+  std::size_t axis = 0;
+};
+std::vector<StepFault> step_faults(const Access& access, const Repeat& repeat, const Tensor& tensor);
+
 }  // namespace isamap
