@@ -14,6 +14,9 @@ struct Mark {
   std::size_t tensors = 0, statements = 0, weights = 0, repeats = 0, asked = 0;
 };
 
+/// Why a Loop is no recurrence whose condition is computed by its body.
+constexpr const char* decides_itself = "its body decides whether it runs again";
+
 /// A Loop or a Scan whose number of steps is known.
 struct Looped {
   const Graph& body;
@@ -23,6 +26,7 @@ struct Looped {
   Names sequences = {};                          ///< of which the body has an element at each step, after the states
   std::vector<std::int64_t> axes = {};
   std::vector<bool> reversed = {};
+  bool counted = false;  ///< `count` is after how many steps its condition ends it
 };
 
 class Walk {
@@ -73,6 +77,7 @@ class Walk {
   void write_numbers(const Node& node, const std::string& name);
   void repeat(const Node& node, int depth);
   void loop(const Node& node, int depth);
+  std::optional<std::int64_t> counted_steps(const Node& node, const Graph& body, std::int64_t most, int depth);
   void attend(const Node& node, int depth);
   std::optional<std::string> modified(const Node& node, const char* by, const std::string& value, int depth);
   void scan(const Node& node, int depth);

@@ -85,8 +85,8 @@ void Walk::recur(const Node& node, const Looped& loop, int depth) {
   if (draft.kernel.repeats.size() > recurrences) throw Refused{"its body has a recurrence of its own", ""};
   const auto statements = static_cast<std::int64_t>(draft.kernel.statements.size() - body.first);
   if (loop.count <= most_unrolled && statements * loop.count <= most_unrolled) throw Refused{"", ""};
-  if (loop.first_after > 0 && known_number(loop.body.outputs[0].name).value_or(0) == 0)
-    throw Refused{"its body decides whether it runs again", ""};
+  if (loop.first_after > 0 && !loop.counted && known_number(loop.body.outputs[0].name).value_or(0) == 0)
+    throw Refused{decides_itself, ""};
   if (number.valid()) give_step_numbers(prefix, number, body);
   leave_body(node, loop, std::move(body), prefix);
 }

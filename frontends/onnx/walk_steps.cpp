@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::int64_t max_steps = 4096;
 constexpr int max_steps_in_all = 1 << 16;  ///< of loops in loops
+constexpr std::int64_t most_counted = 1 << 16;
+constexpr std::int64_t most_counting = 64;  ///< elements of a state that counts
 
 std::int64_t stated(const Node& node, const char* name, std::size_t at, std::int64_t otherwise) {
   const auto found = node.attributes.find(name);
@@ -70,6 +72,36 @@ Value constant_of(DType dtype, const Sizes& shape, std::int64_t number) {
   TensorData data = zeros(dtype, shape);
   data.set(0, {0, number});
   return {dtype, shape, {}, std::make_shared<TensorData>(data), ""};
+}
+
+/// What the condition of a body needs: nodes, and states with the value that follows.
+struct Counting {
+  std::vector<const Node*> nodes;
+  std::set<std::size_t> states;
+};
+
+/// Nothing: a graph inside a node may need anything.
+std::optional<Counting> counting_of(const Graph& body, std::size_t states) {
+  Counting counting;
+  std::set<std::string> wanted{body.outputs[0].name};
+  for (std::size_t before = 0; before != wanted.size();) {
+    before = wanted.size();
+    counting.nodes.clear();
+    for (auto node = body.nodes.rbegin(); node != body.nodes.rend(); ++node) {
+      if (std::none_of(node->outputs.begin(), node->outputs.end(), [&](const auto& o) { return wanted.contains(o); }))
+        continue;
+      for (const auto& [name, attribute] : node->attributes)
+        if (attribute.graph) return std::nullopt;
+      counting.nodes.insert(counting.nodes.begin(), &*node);
+      wanted.insert(node->inputs.begin(), node->inputs.end());
+    }
+    for (std::size_t s = 0; s < states; ++s)
+      if (wanted.contains(body.inputs[2 + s].name)) {
+        counting.states.insert(s);
+        wanted.insert(body.outputs[1 + s].name);
+      }
+  }
+  return counting;
 }
 
 /// Of the sequences of a Scan, and how many steps they have.
@@ -191,6 +223,44 @@ void Walk::repeat(const Node& node, int depth) {
   for (auto& [name, value] : hidden) values_[name] = std::move(value);
 }
 
+/// After how many steps the condition of a Loop ends it, where it follows from the number of the step and from states
+/// that are known: a counter. Only what it needs is computed, and undone. Nothing: it depends on other values.
+std::optional<std::int64_t> Walk::counted_steps(const Node& node, const Graph& body, std::int64_t most, int depth) {
+  const auto counting = counting_of(body, node.inputs.size() - 2);
+  if (!counting) return std::nullopt;
+  const Before before = state_of();
+  const auto is_known = [&](const std::string& name) {
+    const auto found = values_.find(name);
+    return found != values_.end() && found->second.values && found->second.values->count() <= most_counting;
+  };
+  std::map<std::size_t, Value> state;
+  bool follows = true;
+  for (const std::size_t s : counting->states)
+    if (follows = follows && is_known(node.inputs[2 + s]); follows) state[s] = values_.at(node.inputs[2 + s]);
+  for (const Constant& constant : body.constants) add_constant(constant.name, constant);
+  const Sizes shape = body.inputs[0].shape.value_or(Sizes{}).size() == 1 ? Sizes{1} : Sizes{};
+  std::int64_t steps = 0;
+  for (bool runs = true; follows && runs && steps < std::min(most, most_counted); ++steps) {
+    set_value(body.inputs[0].name, constant_of(DType::s64, shape, steps));
+    set_value(body.inputs[1].name, constant_of(DType::boolean, {}, 1));
+    for (const auto& [s, value] : state) set_value(body.inputs[2 + s].name, value);
+    for (const Node* inner : counting->nodes) {
+      for (const std::string& name : inner->outputs) missing_.erase(name), values_.erase(name);
+      if (follows) add_node(*inner, depth + 1);
+      follows = follows && std::all_of(inner->outputs.begin(), inner->outputs.end(),
+                                       [&](const std::string& name) { return name.empty() || is_known(name); });
+    }
+    follows = follows && is_known(body.outputs[0].name);
+    for (auto& [s, value] : state)
+      if (follows = follows && is_known(body.outputs[1 + s].name); follows)
+        value = values_.at(body.outputs[1 + s].name);
+    runs = follows && known_number(body.outputs[0].name).value_or(0) != 0;
+    follows = follows && (!runs || steps + 1 < most_counted);
+  }
+  back_to(before);
+  return follows ? std::optional(steps) : std::nullopt;
+}
+
 /// Inputs: count, condition, states; the body has the step's number, the condition, states, and yields the next
 /// condition, states and a part of each stacked result.
 void Walk::loop(const Node& node, int depth) {
@@ -216,8 +286,16 @@ void Walk::loop(const Node& node, int depth) {
   };
   const bool none = *count <= 0 || *condition == 0;
   std::string why;
-  if (!none && !given(0).empty()) {
-    const auto refusal = as_recurrence(node, {body, *count, {node.inputs.begin() + 2, node.inputs.end()}, 2, 1}, depth);
+  if (!none) {
+    Looped looped{body, *count, {node.inputs.begin() + 2, node.inputs.end()}, 2, 1};
+    auto refusal = given(0).empty() ? std::optional(Refused{decides_itself, ""}) : as_recurrence(node, looped, depth);
+    const auto counted = refusal && refusal->reason == decides_itself
+                             ? counted_steps(node, body, given(0).empty() ? most_counted : *count, depth)
+                             : std::nullopt;
+    if (counted) {
+      looped.count = *counted, looped.counted = true;
+      refusal = as_recurrence(node, looped, depth);
+    }
     if (!refusal) return;
     why = refusal->reason;
   }

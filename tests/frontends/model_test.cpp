@@ -1117,6 +1117,28 @@ TEST_F(ModelTest, LongLoopsAreRecurrences) {
   expect_near(reals_of(outputs.at(1)), sums, 1e-2);
 }
 
+/// The condition follows from the number of the step or from a counter: after how many steps it ends is known.
+TEST_F(ModelTest, LoopsThatCountAreRecurrences) {
+  const std::string by_step = node("Less", {"i", "last"}, "d"),
+                    by_state = node("Add", {"k", "one"}, "l") + node("Less", {"l", "end"}, "d");
+  const std::string numbers = constant("last", {}, {99}) + constant("one", {}, {1}) + constant("end", {}, {100}) +
+                              constant("n", {}, {4000}) + constant("k0", {}, {0}) + input("x", {2});
+  const std::string add = node("Add", {"v", "v0"}, "w"), first = node("Identity", {"x"}, "v0");
+  const auto body = [&](const std::string& nodes, const std::string& before, const std::string& after) {
+    return graph_attribute("body", nodes + add + input("i", {}, 7) + input("c", {}, 9) + before + input("v", {2}) +
+                                       output("d") + after + output("w"));
+  };
+  for (const std::string& graph :
+       {node_of("Loop", {"n", "", "x"}, {"y"}, body(by_step, "", "")),
+        node_of("Loop", {"", "", "k0", "x"}, {"l0", "y"}, body(by_state, input("k", {}, 7), output("l")))}) {
+    const auto loop = import(numbers + first + graph + output("y"));
+    ASSERT_TRUE(loop) << render(loop.diagnostics());
+    EXPECT_EQ(refusals(*loop), "");
+    EXPECT_EQ(loop->kernel.repeats.size(), 1U);
+    expect_near(reals_of(outputs_of(*loop, {reals_data({2}, {2, 3})}).at(0)), {202, 303});
+  }
+}
+
 /// A state that grows: there is no tensor of all steps.
 TEST_F(ModelTest, LoopsThatChangeShapesAreUnrolled) {
   const std::string body = node("Add", {"i", "two"}, "end") + node("Concat", {"v", "v"}, "w", integer("axis", 0)) +
