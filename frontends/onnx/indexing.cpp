@@ -217,7 +217,11 @@ void make_hardmax(Maker& m) {
 // TopK: an element's rank is how many come before it; element r of the result has rank r. Of long rows that is said of
 // blocks first: only the first k of each block, and what no block has at the end of the row, can be among the first k
 // of the row. Of equal elements the first one comes before the others, in a block as in the row.
+// The first few are found one by one instead, each in two passes over the row: the largest element behind the one
+// before it, and where it is.
 
+constexpr std::int64_t most_one_by_one = 8;
+constexpr double passes_cost = 16;            ///< comparisons of ranks in the time of two passes, for each element
 constexpr double most_comparisons = 1 << 26;  ///< of a row: 8192 elements with each other
 
 struct TopK {
@@ -225,6 +229,7 @@ struct TopK {
   std::int64_t n = 0, k = 0;
   std::int64_t block = 0, blocks = 0;  ///< elements of a block; none: the row is whole
   bool largest = true;
+  bool one_by_one = false;
 
   std::int64_t in_blocks() const { return blocks * block; }
   std::int64_t left() const { return blocks * k + n - in_blocks(); }  ///< by the blocks, and behind them
@@ -250,6 +255,9 @@ TopK top_k_of(Maker& m) {
   cut.block = std::max<std::int64_t>(static_cast<std::int64_t>(std::cbrt(2 * n * k * k)), whole.k);
   cut.blocks = cut.block > 0 ? whole.n / cut.block : 0;
   const TopK best = !m.of_all_sizes() && 2 * cut.comparisons() <= whole.comparisons() ? cut : whole;
+  whole.one_by_one =
+      whole.k > 0 && whole.k <= most_one_by_one && (m.of_all_sizes() || passes_cost * n * k <= best.comparisons());
+  if (whole.one_by_one) return whole;
   if (best.k > 0 && best.comparisons() > most_comparisons)
     throw Refused{fmt::format("the first {} of {} elements", best.k, best.n),
                   fmt::format("{:.0f} comparisons for each row, where {:.0f} are possible; end the model before it: "
@@ -319,9 +327,41 @@ void say_first_of_blocks(Maker& m, const TopK& of) {
   m.say(fmt::format("{} = value(w + {})", access("I", behind), of.in_blocks()), all);
 }
 
+/// V0, P0: the first element of a row and its position; Vr, Pr: the first one behind the r before it.
+void make_one_by_one(Maker& m, const TopK& of) {
+  const Sizes &x = m.shape(0), rows = sizes_at_axis(of, x, {}), shape = sizes_at_axis(of, x, {of.k});
+  const Names i = iterators(x.size()), all = at_axis(of, i, {"s"}), row = at_axis(of, i, {}),
+              to = at_axis(of, i, {"r"});
+  const std::string one = access(ranked_by(m, of, "L", "X0", of.n), all);
+  const std::string last =
+      m.scalar("W", m.dtype(0), identity(of.largest ? Reduction::max : Reduction::min, m.dtype(0)));
+  m.temporary("T", DType::s32, shape);
+  std::string behind;
+  for (std::int64_t r = 0; r < of.k; ++r) {
+    const std::string value = fmt::format("V{}", r), place = fmt::format("P{}", r);
+    m.temporary(value, m.dtype(0), rows);
+    m.temporary(place, DType::s32, rows);
+    m.say(fmt::format("{} {} {}", access(value, row), of.largest ? "max=" : "min=",
+                      r == 0 ? one : fmt::format("select({}, {}, {})", behind, one, last)),
+          extents_of(all, x));
+    m.say(fmt::format("{} min= select({} == {}{}, value(s), {})", access(place, row), one, access(value, row),
+                      r == 0 ? "" : " and " + behind, no_position),
+          extents_of(all, x));
+    m.say(access("T", at_axis(of, i, {std::to_string(r)})) + " = " + access(place, row), extents_of(row, rows));
+    behind = fmt::format("({0} {1} {2} or ({0} == {2} and value(s) > {3}))", one, of.largest ? "<" : ">",
+                         access(value, row), access(place, row));
+  }
+  m.result("Y", 0, m.dtype(0), shape);
+  m.say(access("Y", to) + " = " + access("X0", at_axis(of, i, {"at(" + access("T", to) + ")"})), extents_of(to, shape));
+  if (!m.wants(1)) return;
+  m.result("P", 1, DType::s64, shape);
+  m.say(access("P", to) + " = s64(" + access("T", to) + ")", extents_of(to, shape));
+}
+
 void make_top_k(Maker& m) {
   const TopK of = top_k_of(m);
   const Sizes& x = m.shape(0);
+  if (of.one_by_one) return make_one_by_one(m, of);
   if (of.k == 0 && !m.of_all_sizes()) {
     const Sizes none = sizes_at_axis(of, x, {0});
     m.constant("Z", zeros(m.dtype(0), none));

@@ -172,6 +172,29 @@ TEST_F(ModelTest, TopKOfNanStaysInTheRow) {
   }
 }
 
+/// The first elements one by one, as in programs for all sizes and of long rows, are those of the ranks: with equal and
+/// infinite ones, and along both axes.
+TEST_F(ModelTest, TopKOneByOne) {
+  for (const DType type : {DType::f32, DType::s32})
+    for (const int axis : {0, 1})
+      for (const int largest : {0, 1}) {
+        TensorData x = data_like({9, 12}, axis, type);
+        for (int i = 0; is_float(type) && i < 9; ++i)
+          x.set(13 * i % 108, {i % 4 == 3 ? std::nan("") : i % 2 == 0 ? -INFINITY : INFINITY, 0});
+        const std::string graph =
+            input("x", {9, 12}, type == DType::f32 ? 1 : 6) + constant("k", {1}, {5}) +
+            node_of("TopK", {"x", "k"}, {"v", "p"}, integer("axis", axis) + integer("largest", largest)) + output("v") +
+            output("p");
+        const auto ranks = import(graph), one_by_one = import(graph, {.of_all_sizes = true});
+        ASSERT_TRUE(ranks && one_by_one);
+        EXPECT_GT(one_by_one->kernel.statements.size(), 15U);
+        const auto expected = outputs_of(*ranks, {x}), found = outputs_of(*one_by_one, {x});
+        EXPECT_EQ(found[1], expected[1]);
+        for (std::int64_t i = 0; i < found[0].count(); ++i)
+          EXPECT_TRUE(found[0].get(i) == expected[0].get(i) || std::isnan(found[0].get(i).real)) << i;
+      }
+}
+
 /// The body's input has the name of the sequence, its result that of another tensor around it.
 TEST_F(ModelTest, NamesOfABodyHideOnlyInside) {
   const std::string body = node("Add", {"s", "x"}, "h") + node("Identity", {"h"}, "part") + input("s", {}) +
