@@ -108,6 +108,7 @@ Document json_of_parts(const CompiledSymbolicModelParts& compiled) {
     for (const SymbolicBands& bands : compiled.program.bands)
       if (list.size() >= bands.first && list.size() < bands.first + bands.count) one["band_rows"] = bands.by;
     if (!code.why_loops.empty()) one["loops_because"] = code.why_loops;
+    if (part.loop) one["steps"] = print(part.loop->steps);
     list.push_back(std::move(one));
   }
   return list;

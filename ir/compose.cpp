@@ -144,7 +144,11 @@ class Composing {
   bool keeps_steps(const Computation& statement, std::size_t s) const {
     const Repeat* repeat = repeat_of(kernel_, s);
     return repeat == nullptr || std::all_of(statement.reads.begin(), statement.reads.end(), [&](const Access& read) {
-             return step_faults(read, *repeat, tensor(read.tensor)).empty();
+             if (!step_faults(read, *repeat, tensor(read.tensor)).empty()) return false;
+             // Slices of an input are contiguous, or a copy makes them so.
+             return role_of(kernel_, read.tensor) != Role::input ||
+                    std::all_of(read.index.begin() + (read.index.empty() ? 0 : 1), read.index.end(),
+                                [&](const AffineExpr& e) { return !e.names().contains(repeat->dim); });
            });
   }
 

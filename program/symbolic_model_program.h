@@ -59,6 +59,12 @@ struct SymbolicResult {
   SymbolicPort tensor;
 };
 
+/// The time loop of a recurrence whose steps are known at the call.
+struct TimeLoop {
+  AffineExpr steps;       ///< over the sizes
+  bool backward = false;  ///< from the last step to step 0
+};
+
 struct SymbolicCall {
   std::string name;
   std::size_t program = 0;
@@ -66,6 +72,8 @@ struct SymbolicCall {
   std::vector<SymbolicPlace> arguments;
   std::vector<SymbolicFill> fill;       ///< before the call
   std::vector<SymbolicResult> results;  ///< that an observer is told of behind it
+  /// The program is that of one step t, and each argument moves by t times `step` of its place.
+  std::optional<TimeLoop> loop = {};
 };
 
 struct SymbolicBandStep {

@@ -13,34 +13,31 @@
 namespace isamap {
 namespace {
 
-class SymbolicLinker {
- public:
-  SymbolicLinker(const SymbolicLinking& with, const HardwareModel& machine, CompiledSymbolicModelParts& made)
-      : with_(with), kernel_(with.sample.kernel), made_(made), weights_(kernel_, with.constants, machine) {
+/// The tensors of a model, and where the program has them.
+class PlacedTensors {
+ protected:
+  PlacedTensors(const SymbolicLinking& with, CompiledSymbolicModelParts& made)
+      : with_(with), kernel_(with.sample.kernel), made_(made) {
     for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) number_[kernel_.tensors[t].name] = make_id<TensorId>(t);
   }
 
-  Diagnostics link() {
-    place_ports();
-    place_tensors();
-    auto bands = with_.bands.begin();
-    for (std::size_t p = 0; p < made_.parts.size(); ++p) {
-      const bool begins = bands != with_.bands.end() && bands->group.first == p;
-      const std::set<TensorId> started = started_;
-      const std::size_t end = begins ? p + bands->group.count : p + 1;
-      for (; p < end; ++p)
-        if (auto problems = whole_part(p); !problems.empty()) return problems;
-      --p;
-      if (begins)
-        if (auto problems = in_bands(*bands++, started); !problems.empty()) return problems;
-      add_results(end);
-    }
-    linked().weights = weights_.bytes();
-    return {};
-  }
+  /// What a program computes: a kernel whose tensors are these of the model.
+  struct Computed {
+    const Kernel& kernel;
+    std::vector<TensorId> tensors;
+  };
 
- private:
-  using PlaceOf = std::function<SymbolicPlace(TensorId)>;
+  /// Of a kernel with the model's names.
+  Computed computed(const Kernel& kernel) const {
+    std::vector<TensorId> tensors;
+    for (const Tensor& tensor : kernel.tensors) tensors.push_back(number_.at(tensor.name));
+    return {kernel, std::move(tensors)};
+  }
+  Computed computed(const RecurrentPart& recurrent) const {
+    std::vector<TensorId> tensors;
+    for (const StepTensor& tensor : recurrent.tensors) tensors.push_back(number_.at(tensor.whole));
+    return {recurrent.step.sample, std::move(tensors)};
+  }
 
   SymbolicModelProgram& linked() { return made_.program; }
   const Tensor& tensor(TensorId id) const { return kernel_.tensors[id.index()]; }
@@ -74,15 +71,14 @@ class SymbolicLinker {
   }
 
   /// Parts in bands run in turns.
-  void add_lives(std::size_t p, const SymbolicPartProgram& code, const Kernel& kernel,
+  void add_lives(std::size_t p, const SymbolicPartProgram& code, const Computed& part,
                  std::map<TensorId, Lifetime>& lives) const {
     const SymbolicBandParts* bands = bands_of(p);
     const std::size_t first = bands ? bands->group.first : p, last = bands ? first + bands->group.count - 1 : p;
-    for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
-      if (kernel.tensors[t].constant) continue;
-      if (argument_program(code) && role_of(kernel, make_id<TensorId>(t)) == Role::intermediate) continue;
-      const TensorId id = number_.at(kernel.tensors[t].name);
-      if (place_.contains(id)) continue;
+    for (std::size_t t = 0; t < part.tensors.size(); ++t) {
+      const TensorId id = part.tensors[t];
+      if (tensor(id).constant || place_.contains(id)) continue;
+      if (argument_program(code) && role_of(part.kernel, make_id<TensorId>(t)) == Role::intermediate) continue;
       Lifetime& life = lives.try_emplace(id, Lifetime{0, first, last}).first->second;
       life.last = last;
       life.bytes = byte_count(tensor(id));
@@ -92,11 +88,13 @@ class SymbolicLinker {
   std::map<TensorId, Lifetime> lives_of_tensors() {
     std::map<TensorId, Lifetime> lives;
     for (std::size_t p = 0; p < made_.parts.size(); ++p) {
-      add_lives(p, linked().programs[made_.parts[p].program], with_.kernels[p].sample, lives);
+      const auto& recurrent = with_.recurrent[p];
+      add_lives(p, linked().programs[made_.parts[p].program],
+                recurrent ? computed(*recurrent) : computed(with_.kernels[p].sample), lives);
       const SymbolicBandParts* bands = bands_of(p);
       for (std::size_t k = 0; bands && k < bands->kernels.size(); ++k)
         if (bands->group.first + bands->schedule.kernels[k].part == p)
-          add_lives(p, linked().programs[bands->programs[k]], bands->kernels[k].sample, lives);
+          add_lives(p, linked().programs[bands->programs[k]], computed(bands->kernels[k].sample), lives);
     }
     return lives;
   }
@@ -130,12 +128,74 @@ class SymbolicLinker {
             rows_port(id, row_axis(kernel_, bands.schedule.axes, id), rows));
   }
 
-  Diagnostics whole_part(std::size_t p) {
-    auto made = call(made_.parts[p].name, made_.parts[p].program, with_.kernels[p].sample, {},
-                     [&](TensorId id) { return place_.at(id); });
-    if (!made) return made.diagnostics();
-    linked().calls.push_back(std::move(*made));
+  /// To this row along an axis, and so many rows further each time.
+  void move_rows(SymbolicPlace& place, TensorId id, int axis, std::int64_t row, std::int64_t step) const {
+    const auto& shape = with_.shapes[id.index()];
+    place.row.assign(shape.begin() + axis + 1, shape.end());
+    place.offset = row * bytes(tensor(id).dtype);
+    place.step = step * bytes(tensor(id).dtype);
+  }
+
+  const SymbolicLinking& with_;
+  const Kernel& kernel_;
+  CompiledSymbolicModelParts& made_;
+  std::map<std::string, TensorId> number_;
+  std::map<TensorId, SymbolicPlace> place_;
+};
+
+class SymbolicLinker : PlacedTensors {
+ public:
+  SymbolicLinker(const SymbolicLinking& with, const HardwareModel& machine, CompiledSymbolicModelParts& made)
+      : PlacedTensors(with, made), weights_(kernel_, with.constants, machine) {}
+
+  Diagnostics link() {
+    place_ports();
+    place_tensors();
+    auto bands = with_.bands.begin();
+    for (std::size_t p = 0; p < made_.parts.size(); ++p) {
+      const bool begins = bands != with_.bands.end() && bands->group.first == p;
+      const std::set<TensorId> started = started_;
+      const std::size_t end = begins ? p + bands->group.count : p + 1;
+      for (; p < end; ++p)
+        if (auto problems = whole_part(p); !problems.empty()) return problems;
+      --p;
+      if (begins)
+        if (auto problems = in_bands(*bands++, started); !problems.empty()) return problems;
+      add_results(end);
+    }
+    linked().weights = weights_.bytes();
     return {};
+  }
+
+ private:
+  using PlaceOf = std::function<SymbolicPlace(TensorId)>;  ///< of a tensor of a kernel
+
+  Diagnostics whole_part(std::size_t p) {
+    const Computed part = computed(with_.kernels[p].sample);
+    SymbolicCall made{made_.parts[p].name, made_.parts[p].program, {}, {}, {}};
+    begin_sums(part, made);
+    const auto& recurrent = with_.recurrent[p];
+    auto problems = recurrent ? add_arguments(
+                                    computed(*recurrent), {}, [&](TensorId t) { return slice(*recurrent, t); }, made)
+                              : add_arguments(
+                                    part, {}, [&](TensorId t) { return place_of_whole(part, t); }, made);
+    if (recurrent) made.loop = recurrent->loop;
+    linked().calls.push_back(std::move(made));
+    return problems;
+  }
+
+  SymbolicPlace place_of_whole(const Computed& part, TensorId t) {
+    const TensorId id = part.tensors[t.index()];
+    return tensor(id).constant ? SymbolicPlace{weights_.unpacked(id, {})} : place_.at(id);
+  }
+
+  /// A tensor of a step: its slice in step 0.
+  SymbolicPlace slice(const RecurrentPart& recurrent, TensorId t) {
+    const StepTensor& of = recurrent.tensors[t.index()];
+    const TensorId id = number_.at(of.whole);
+    SymbolicPlace place = tensor(id).constant ? SymbolicPlace{weights_.unpacked(id, {})} : place_.at(id);
+    if (of.axis >= 0) move_rows(place, id, of.axis, of.offset, 1);
+    return place;
   }
 
   /// `end`: behind a part, or parts in bands, which are observed together.
@@ -149,19 +209,17 @@ class SymbolicLinker {
     }
   }
 
-  /// A call of a program; `kernel`: what it computes, with the model's names.
-  Result<SymbolicCall> call(const std::string& name, std::size_t number, const Kernel& kernel,
-                            const SlicedConstants& slices, const PlaceOf& place_of) {
-    const SymbolicPartProgram& code = linked().programs[number];
-    SymbolicCall made{name, number, {}, {}, {}};
-    const auto take = [&](TensorId t) -> SymbolicPlace {
-      const TensorId id = number_.at(kernel.tensors[t.index()].name);
-      if (kernel.tensors[t.index()].inout && started_.insert(id).second) begin(id, made);
-      return kernel.tensors[t.index()].constant ? SymbolicPlace{weights_.unpacked(id, slices)} : place_of(id);
-    };
-    const Program* const program = argument_program(code);
+  void begin_sums(const Computed& part, SymbolicCall& made) {
+    for (std::size_t t = 0; t < part.tensors.size(); ++t)
+      if (part.kernel.tensors[t].inout && started_.insert(part.tensors[t]).second) begin(part.tensors[t], made);
+  }
+
+  /// The arguments of a call of a program that computes `part`.
+  Diagnostics add_arguments(const Computed& part, const SlicedConstants& slices, const PlaceOf& place_of,
+                            SymbolicCall& made) {
+    const Program* const program = argument_program(linked().programs[made.program]);
     if (!program)
-      for (std::size_t t = 0; t < kernel.tensors.size(); ++t) made.arguments.push_back(take(make_id<TensorId>(t)));
+      for (std::size_t t = 0; t < part.tensors.size(); ++t) made.arguments.push_back(place_of(make_id<TensorId>(t)));
     std::vector<BufferId> packed;
     for (std::size_t b = 0; program && b < program->buffers.size(); ++b) {
       const Buffer& buffer = program->buffers[b];
@@ -169,15 +227,18 @@ class SymbolicLinker {
       if (buffer.ahead_of_time)
         packed.push_back(make_id<BufferId>(b));
       else if (buffer.role == BufferRole::argument)
-        place = take(buffer.tensor);
+        place = place_of(buffer.tensor);
     }
-    if (packed.empty()) return made;
-    Kernel shaped = kernel;
-    for (std::size_t t = 0; t < shaped.tensors.size(); ++t) shaped.tensors[t].shape = program->kernel.tensors[t].shape;
-    const auto places = weights_.packed(*program, number, shaped, slices);
+    if (packed.empty()) return {};
+    Kernel shaped = part.kernel;
+    for (std::size_t t = 0; t < shaped.tensors.size(); ++t) {
+      shaped.tensors[t].name = tensor(part.tensors[t]).name;
+      shaped.tensors[t].shape = program->kernel.tensors[t].shape;
+    }
+    const auto places = weights_.packed(*program, made.program, shaped, slices);
     if (!places) return places.diagnostics();
     for (std::size_t i = 0; i < packed.size(); ++i) made.arguments[packed[i].index()] = SymbolicPlace{(*places)[i]};
-    return made;
+    return {};
   }
 
   /// A tensor that several parts write begins at the identity of its first writer.
@@ -223,24 +284,29 @@ class SymbolicLinker {
     const std::size_t c = bands.group.first + step.part;
     if (step.kind != BandStep::Kind::call) return SymbolicBandStep{c, filled_or_moved(bands, step)};
     const Part& part = made_.plan.parts[c];
-    auto made = call(made_.parts[c].name, bands.programs[step.kernel], bands.kernels[step.kernel].sample,
-                     sliced_constants(kernel_, part, bands.schedule, loop, s), [&](TensorId id) {
-                       const auto row = step.at.find(id);
-                       if (row == step.at.end()) return place_.at(id);
-                       const auto move = loop.moves[s].find(id);
-                       return at_row(id, row_axis_in(kernel_, part, bands.schedule, id), row->second,
-                                     move == loop.moves[s].end() ? 0 : move->second);
-                     });
-    if (!made) return made.diagnostics();
-    return SymbolicBandStep{c, std::move(*made)};
+    const Computed computes = computed(bands.kernels[step.kernel].sample);
+    const SlicedConstants slices = sliced_constants(kernel_, part, bands.schedule, loop, s);
+    SymbolicCall made{made_.parts[c].name, bands.programs[step.kernel], {}, {}, {}};
+    begin_sums(computes, made);
+    auto problems = add_arguments(
+        computes, slices,
+        [&](TensorId t) {
+          const TensorId id = computes.tensors[t.index()];
+          if (tensor(id).constant) return SymbolicPlace{weights_.unpacked(id, slices)};
+          const auto row = step.at.find(id);
+          if (row == step.at.end()) return place_.at(id);
+          const auto move = loop.moves[s].find(id);
+          return at_row(id, row_axis_in(kernel_, part, bands.schedule, id), row->second,
+                        move == loop.moves[s].end() ? 0 : move->second);
+        },
+        made);
+    if (!problems.empty()) return problems;
+    return SymbolicBandStep{c, std::move(made)};
   }
 
   SymbolicPlace at_row(TensorId id, int axis, std::int64_t row, std::int64_t step) const {
     SymbolicPlace place = place_.at(id);
-    const auto& shape = with_.shapes[id.index()];
-    place.row.assign(shape.begin() + axis + 1, shape.end());
-    place.offset = row * bytes(tensor(id).dtype);
-    place.step = step * bytes(tensor(id).dtype);
+    move_rows(place, id, axis, row, step);
     return place;
   }
 
@@ -253,12 +319,7 @@ class SymbolicLinker {
     return SymbolicFill{from, rows, convert({step.value, 0}, DType::f64, rows.dtype, true)};
   }
 
-  const SymbolicLinking& with_;
-  const Kernel& kernel_;
-  CompiledSymbolicModelParts& made_;
   ModelWeights weights_;
-  std::map<std::string, TensorId> number_;
-  std::map<TensorId, SymbolicPlace> place_;
   std::set<TensorId> started_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 // Slots, weights and calls of a model for all sizes.
 
+#include "driver/symbolic/recurrent_parts.h"
 #include "driver/symbolic/symbolic_bands.h"
 #include "driver/symbolic/symbolic_model.h"
 
@@ -9,11 +10,12 @@ namespace isamap {
 
 /// What is linked, all in the orders of the plan.
 struct SymbolicLinking {
-  const Model& sample;                                 ///< at the likely sizes
-  const std::vector<std::vector<AffineExpr>>& shapes;  ///< by tensor
-  const std::vector<TensorData>& constants;            ///< by tensor
-  const std::vector<SymbolicKernel>& kernels;          ///< by part
-  const std::vector<SymbolicBandParts>& bands;         ///< by group of the plan
+  const Model& sample;                                         ///< at the likely sizes
+  const std::vector<std::vector<AffineExpr>>& shapes;          ///< by tensor
+  const std::vector<TensorData>& constants;                    ///< by tensor
+  const std::vector<SymbolicKernel>& kernels;                  ///< by part
+  const std::vector<std::optional<RecurrentPart>>& recurrent;  ///< by part
+  const std::vector<SymbolicBandParts>& bands;                 ///< by group of the plan
 };
 
 /// Fills `made.program` but for its programs. Errors: a pack entry that fails.

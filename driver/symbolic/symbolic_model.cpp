@@ -9,6 +9,7 @@
 
 #include "driver/plan/plan_model.h"
 #include "driver/symbolic/link_symbolic_model.h"
+#include "driver/symbolic/recurrent_parts.h"
 #include "driver/symbolic/row_parts.h"
 #include "driver/symbolic/symbolic_bands.h"
 #include "frontends/layers.h"
@@ -49,6 +50,7 @@ bool has_sizes(const std::vector<AffineExpr>& list) {
 bool is_sized(const SymbolicKernel& kernel) {
   for (const auto& shape : kernel.shapes)
     if (has_sizes(shape)) return true;
+  if (has_sizes(kernel.steps)) return true;
   for (const SymbolicStatement& statement : kernel.statements) {
     if (has_sizes(statement.extents) || has_sizes(statement.values)) return true;
     for (const auto& index : statement.index)
@@ -154,8 +156,9 @@ SymbolicModelPart described_part(const Model& model, const Part& part) {
   return made;
 }
 
-/// Parts without schedules are loops, which recurrences have not (backends/cpp/plain_loops.h).
-Diagnostic no_loops_of(const SymbolicModelPart& recurrence, const std::string& why) {
+/// Parts without schedules are loops, which recurrences of as many steps at all sizes have not
+/// (backends/cpp/plain_loops.h).
+Diagnostic no_program_of(const SymbolicModelPart& recurrence, const std::string& why) {
   return error(fmt::format("{}: a recurrence has no program for all sizes: {}", recurrence.name, why),
                "bind its size with --sizes");
 }
@@ -238,10 +241,11 @@ class SymbolicModelCompiler {
 
   Result<CompiledSymbolicModelParts> run(const ModelPlan& plan) {
     const Stopwatch watch;
-    made_.plan = plan;
+    made_.plan = with_recurrences_apart(plan, sampled_.models[0].kernel);
     const auto in_file_order = lifted_shapes(sampled_.models, fit_);
     if (!in_file_order) return in_file_order.diagnostics();
-    made_.plan.order = sizes_outermost(plan.order, sampled_.models[0].kernel, *in_file_order);
+    made_.plan.order = steps_outermost(sizes_outermost(plan.order, sampled_.models[0].kernel, *in_file_order),
+                                       sampled_.models[0].kernel);
     for (const Model& model : sampled_.models) models_.push_back(in_order(model, made_.plan.order));
     const auto shapes = lifted_shapes(models_, fit_);
     if (!shapes) return shapes.diagnostics();
@@ -258,7 +262,8 @@ class SymbolicModelCompiler {
     std::vector<TensorData> constants = sampled_.constants;
     for (std::size_t t = 0; t < made_.plan.order.size() && t < constants.size(); ++t)
       if (models_[0].kernel.tensors[t].constant) constants[t] = in_order(constants[t], made_.plan.order[t]);
-    if (Diagnostics problems = link_symbolic_model({models_[0], *shapes, constants, kernels_, bands_}, machine_, made_);
+    if (Diagnostics problems =
+            link_symbolic_model({models_[0], *shapes, constants, kernels_, recurrent_, bands_}, machine_, made_);
         !problems.empty())
       return problems;
     made_.seconds = watch.seconds();
@@ -270,6 +275,7 @@ class SymbolicModelCompiler {
   Diagnostics compile_parts() {
     made_.parts.clear();
     kernels_.clear();
+    recurrent_.clear();
     for (const Part& part : made_.plan.parts) {
       SymbolicModelPart& one = made_.parts.emplace_back(described_part(models_[0], part));
       auto kernel = lifted_kernel(cut_alike(models_, part), sampled_, fit_);
@@ -278,15 +284,20 @@ class SymbolicModelCompiler {
         for (Diagnostic& problem : problems) problem.message = one.name + ": " + problem.message;
         return problems;
       }
-      if (!kernel->sample.repeats.empty() && is_sized(*kernel))
-        return {no_loops_of(one, "its steps are rows of a size")};
-      one.program = programs_.number_of(*kernel);
+      recurrent_.emplace_back();
+      if (!kernel->sample.repeats.empty() && is_sized(*kernel)) {
+        auto recurrent = recurrent_part(models_, part, *kernel, sampled_, fit_);
+        if (!recurrent) return {no_program_of(one, recurrent.diagnostics().front().message)};
+        one.loop = recurrent->loop;
+        recurrent_.back() = std::move(*recurrent);
+      }
+      one.program = programs_.number_of(recurrent_.back() ? recurrent_.back()->step : *kernel);
       kernels_.push_back(std::move(*kernel));
     }
     programs_.compile();
     for (const SymbolicModelPart& part : made_.parts) {
       const SymbolicPartProgram& code = programs_.all()[part.program];
-      if (!code.kernel.sample.repeats.empty() && !code.fixed) return {no_loops_of(part, code.why_loops)};
+      if (!code.kernel.sample.repeats.empty() && !code.fixed) return {no_program_of(part, code.why_loops)};
     }
     return {};
   }
@@ -331,7 +342,8 @@ class SymbolicModelCompiler {
       for (std::size_t g = 0; g < apart.bands.size(); ++g)
         if (made_.plan.bands[g].first == p) apart.bands[g].first = apart.parts.size();
       const Part& part = made_.plan.parts[p];
-      const bool is_blocks = isamap::passes_by_blocks(programs_.all()[made_.parts[p].program], machine_);
+      const bool is_blocks =
+          !recurrent_[p] && isamap::passes_by_blocks(programs_.all()[made_.parts[p].program], machine_);
       const auto own = is_blocks && !is_in_bands(p) ? with_row_loops(chains, part) : std::nullopt;
       for (const Part& one : own.value_or(std::vector{part})) apart.parts.push_back(one);
     }
@@ -402,8 +414,9 @@ class SymbolicModelCompiler {
   const SymbolicModelOptions& options_;
   SizeFit fit_;
   PartPrograms programs_;
-  std::vector<Model> models_;            ///< by sample, in the orders of the plan
-  std::vector<SymbolicKernel> kernels_;  ///< by part
+  std::vector<Model> models_;                            ///< by sample, in the orders of the plan
+  std::vector<SymbolicKernel> kernels_;                  ///< by part
+  std::vector<std::optional<RecurrentPart>> recurrent_;  ///< by part
   std::vector<SymbolicBandParts> bands_;
   CompiledSymbolicModelParts made_;
 };

@@ -41,6 +41,7 @@ struct SymbolicModelPart {
   std::vector<std::string> nodes;
   std::vector<std::size_t> statements;
   std::size_t program = 0;  ///< in SymbolicModelProgram::programs
+  std::optional<TimeLoop> loop = {};  ///< of a recurrence, whose program is one step
 };
 
 struct CompiledSymbolicModelParts {

@@ -286,7 +286,6 @@ Recurrent read_layer(const Maker& m, std::int64_t gates) {
   l.biased = m.has(3);
   l.masked = m.has(4);
   if (l.biased && m.shape(3) != Sizes{l.directions, 2 * gates * l.hidden}) throw contradiction("its bias does not fit");
-  if (l.steps < 1) throw Refused{"a sequence of no steps", ""};
   return l;
 }
 

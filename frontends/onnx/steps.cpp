@@ -67,6 +67,15 @@ class Steps {
                        [&](std::size_t s) { return statements()[s].reduction != Reduction::assign; });
   }
 
+  /// For all sizes, reads at computed places are made ahead, too: with the extents that positions are counted from, the
+  /// program of a step would have a size.
+  bool reads_computed_places(TensorId id) {
+    return std::any_of(makers_.at(id).begin(), makers_.at(id).end(), [&](std::size_t s) {
+      const auto& reads = statements()[s].reads;
+      return std::any_of(reads.begin(), reads.end(), [](const Access& read) { return read.computed.has_value(); });
+    });
+  }
+
   /// Sums of what the caller gives are one product of all steps ahead, with what they read; other statements stay where
   /// their results are used: those of all steps would be stored.
   void find_phases() {
@@ -79,7 +88,8 @@ class Steps {
     close_forward(from_state_);
     close_backward(for_state_);
     for (const auto& [id, makers] : makers_)
-      if (!from_state_.contains(id) && reduces(id)) ahead_.insert(id);
+      if (!from_state_.contains(id) && (reduces(id) || (draft_.of_all_sizes && reads_computed_places(id))))
+        ahead_.insert(id);
     close_backward(ahead_);
   }
 

@@ -84,7 +84,8 @@ void Walk::recur(const Node& node, const Looped& loop, int depth) {
   if (!works || problems.size() > wrong) throw Refused{"its body contradicts itself", ""};
   if (draft.kernel.repeats.size() > recurrences) throw Refused{"its body has a recurrence of its own", ""};
   const auto statements = static_cast<std::int64_t>(draft.kernel.statements.size() - body.first);
-  if (loop.count <= most_unrolled && statements * loop.count <= most_unrolled) throw Refused{"", ""};
+  const bool is_short = loop.count <= most_unrolled && statements * loop.count <= most_unrolled;
+  if (is_short && !options_.of_all_sizes) throw Refused{"", ""};
   if (loop.first_after > 0 && !loop.counted && known_number(loop.body.outputs[0].name).value_or(0) == 0)
     throw Refused{decides_itself, ""};
   if (number.valid()) give_step_numbers(prefix, number, body);
@@ -145,31 +146,34 @@ void Walk::give_step_numbers(const std::string& prefix, TensorId number, LoopBod
   body.given[number] = {draft.tensor_of(numbers, prefix + "numbers"), 0, 0};
 }
 
-/// A reversed sequence is copied; one that is given twice is one value of the body.
+/// A reversed sequence is copied, and one of all sizes whose slices are not contiguous; one that is given twice is one
+/// value of the body.
 void Walk::enter_sequences(const Node& node, const Looped& loop, const std::string& prefix, LoopBody& body) {
   std::map<std::pair<TensorId, std::int64_t>, std::string> entered;
   for (std::size_t s = 0; s < loop.sequences.size(); ++s) {
     std::string name = loop.sequences[s];
-    if (loop.reversed[s]) {
-      const std::string reversed = own_name(name + ".reversed");
-      Node reverse{node.title, node.name, node.op, "", {name}, {reversed}, {}};
-      reverse.attributes = {{"steps", integer_attribute(loop.count)},
-                            {"from", integer_attribute(loop.axes[s])},
-                            {"to", integer_attribute(loop.axes[s])},
-                            {"reverse", integer_attribute(1)}};
-      make_by(reverse, &move_steps);
-      name = reversed;
+    std::int64_t axis = loop.axes[s];
+    if (loop.reversed[s] || (options_.of_all_sizes && axis > 0)) {
+      const std::string moved = own_name(name + ".moved");
+      Node move{node.title, node.name, node.op, "", {name}, {moved}, {}};
+      move.attributes = {{"steps", integer_attribute(loop.count)},
+                         {"from", integer_attribute(axis)},
+                         {"to", integer_attribute(options_.of_all_sizes ? 0 : axis)},
+                         {"reverse", integer_attribute(loop.reversed[s] ? 1 : 0)}};
+      make_by(move, &move_steps);
+      name = moved;
+      if (options_.of_all_sizes) axis = 0;
     }
     draft.tensor_of(values_.at(name), name);
     const Value whole = values_.at(name);
     const std::string& inside = loop.body.inputs[loop.first_state + loop.states.size() + s].name;
-    const auto [same, is_new] = entered.emplace(std::pair(whole.tensor, loop.axes[s]), inside);
+    const auto [same, is_new] = entered.emplace(std::pair(whole.tensor, axis), inside);
     if (!is_new) {
       set_value(inside, Value(values_.at(same->second)));
       continue;
     }
-    const TensorId id = enter_value(inside, prefix, step_of(whole, loop.axes[s]));
-    body.given[id] = {whole.tensor, static_cast<std::size_t>(loop.axes[s]), 0};
+    const TensorId id = enter_value(inside, prefix, step_of(whole, axis));
+    body.given[id] = {whole.tensor, static_cast<std::size_t>(axis), 0};
   }
 }
 

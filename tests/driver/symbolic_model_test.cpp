@@ -9,6 +9,8 @@
 #include <fstream>
 
 #include "backends/cpp/plain_loops.h"
+#include "driver/plan/plan_model.h"
+#include "driver/symbolic/recurrent_parts.h"
 #include "driver/symbolic/symbolic_model_run.h"
 #include "frontends/size_ranges.h"
 #include "isamap/frontends.h"
@@ -63,7 +65,8 @@ struct Compiled {
                             [&](const Bindings& at, const ValuesOfSizes&) { return model_at(at.at("N")); });
     SymbolicModelOptions options;
     options.compile.schedule.max_evaluations = 20;
-    ModelPlan plan = single_statements(sampled.models[0].kernel);
+    const Kernel& kernel = sampled.models[0].kernel;
+    ModelPlan plan = kernel.repeats.empty() ? single_statements(kernel) : chain_plan(kernel);
     plan.bands = bands;
     auto made = compile_symbolic_model(sampled, plan, machine, options);
     if (!made) throw std::runtime_error(render(made.diagnostics()));
@@ -253,33 +256,86 @@ TEST(SymbolicModels, WindowsThatDoNotDivideEverySize) {
   }
 }
 
-/// A state that N steps change.
-Model stepped_at(std::int64_t n) {
+/// Two states that N steps change with weights, forward or backward, and what is before and behind them.
+Model stepped_at(std::int64_t n, bool backward) {
+  const std::int64_t begin = backward ? n : 0, from = backward ? 1 : 0, to = 1 - from;
   Model model = model_of(fmt::format(R"(kernel stepped
 tensor X: f32[{0},4]
 tensor A: f32[{0},4]
 tensor H: f32[{1},4]
+tensor U: f32[4,4] constant
+tensor G: f32[{0},4]
 tensor Y: f32[{0},4]
+tensor L: f32[4]
 add: A[i,k] = X[i,k] + 1 over i: {0}, k: 4
-repeat t: {0} of 1 statements
-step: H[t + 1,k] = H[t,k] * 0.5 + A[t,k] over t: {0}, k: 4
-last: Y[i,k] = H[i + 1,k] + 1 over i: {0}, k: 4
+start: H[{2},k] = 0.25 over k: 4
+repeat t: {0} of 2 statements{5}
+mix: G[t,k] += H[t + {3},l] * U[l,k] over t: {0}, k: 4, l: 4
+step: H[t + {4},k] = G[t,k] + A[t,k] over t: {0}, k: 4
+all: Y[i,k] = H[i + {4},k] + 1 over i: {0}, k: 4
+last: L[k] = H[{6},k] * 2 over k: 4
 )",
-                                     n, n + 1));
+                                     n, n + 1, begin, from, to, backward ? " backward" : "", n - begin));
+  auto values = std::make_shared<TensorData>(make_data(model.kernel.tensors[3]));
+  for (std::int64_t i = 0; i < values->count(); ++i) values->set(i, {double(i % 5) / 16 - 0.1, 0});
+  Weight weight;
+  weight.tensor = make_id<TensorId>(3);
+  weight.values = values;
+  model.weights = {weight};
   return with_origins(std::move(model));
 }
 
-TEST(SymbolicModels, RecurrencesOfEverySizeAreRefusedByName) {
-  const auto sampled = sample_model(*size_facts_of("N=1..40@9"),
-                                    [](const Bindings& at, const ValuesOfSizes&) { return stepped_at(at.at("N")); });
+TEST(SymbolicModels, RecurrencesOfAnyNumberOfSteps) {
+  const auto forward = [](std::int64_t n) { return stepped_at(n, false); };
+  const auto backward = [](std::int64_t n) { return stepped_at(n, true); };
+  for (Model (*model_at)(std::int64_t) : {+forward, +backward}) {
+    Compiled compiled("N=0..40@9", model_at);
+    ASSERT_EQ(compiled.parts.parts.size(), 5u);
+    ASSERT_TRUE(compiled.parts.parts[2].loop);
+    EXPECT_EQ(print(compiled.parts.parts[2].loop->steps), "N");
+    EXPECT_TRUE(compiled.parts.program.programs[compiled.parts.parts[2].program].fixed);  // a step has no size
+    for (const std::int64_t n : {0, 1, 2, 40}) {
+      const ModelRun run = compiled.run(n, model_at(n));
+      EXPECT_EQ(static_cast<int>(run.code), 0) << n << ": " << render(run.problems);
+    }
+    EXPECT_EQ(compiled.runner->compilations(), 1);
+  }
+}
+
+/// The plan of a model joins a recurrence with what is around it; each is a part of its own where sizes are known at
+/// the call.
+TEST(SymbolicModels, RecurrencesAreCutOutOfTheirParts) {
+  const Kernel kernel = stepped_at(9, false).kernel;
+  ModelPlan plan = chain_plan(kernel);
+  plan.parts = {{{0, 1, 2, 3, 4, 5}}};
+  const ModelPlan apart = with_recurrences_apart(plan, kernel);
+  EXPECT_TRUE(verify(apart, kernel).empty());
+  EXPECT_NE(std::find(apart.parts.begin(), apart.parts.end(), Part{{2, 3}}), apart.parts.end());
+}
+
+/// A sequence along the last axis of an input.
+Model stepped_inside_at(std::int64_t n) {
+  return with_origins(model_of(fmt::format(R"(kernel inside
+tensor X: f32[4,{0}]
+tensor H: f32[{1},4]
+tensor Y: f32[4]
+start: H[0,k] = 0 over k: 4
+repeat t: {0} of 1 statements
+step: H[t + 1,k] = H[t,k] * 0.5 + X[k,t] over t: {0}, k: 4
+last: Y[k] = H[{0},k] + 1 over k: 4
+)",
+                                           n, n + 1)));
+}
+
+TEST(SymbolicModels, StepsThatAreNotOutermostInAnInputAreRefusedByName) {
+  const auto sampled = sample_model(*size_facts_of("N=1..40@9"), [](const Bindings& at, const ValuesOfSizes&) {
+    return stepped_inside_at(at.at("N"));
+  });
   ASSERT_TRUE(sampled) << render(sampled.diagnostics());
-  SymbolicModelOptions options;
-  options.compile.schedule.max_evaluations = 20;
-  const auto made =
-      compile_symbolic_model(*sampled, single_statements(sampled->models[0].kernel), model_machine(), options);
+  const auto made = compile_symbolic_model(*sampled, single_statements(sampled->models[0].kernel), model_machine(), {});
   ASSERT_FALSE(made);
   EXPECT_EQ(made.diagnostics().front().message,
-            "step: a recurrence has no program for all sizes: its steps are rows of a size");
+            "step: a recurrence has no program for all sizes: the steps of 'X' are not its outermost axis");
   EXPECT_EQ(made.diagnostics().front().hint, "bind its size with --sizes");
 }
 

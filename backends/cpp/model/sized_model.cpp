@@ -52,11 +52,11 @@ std::string ports(const char* title, const std::vector<SymbolicPort>& ports, con
   return text;
 }
 
-/// With the rows of a band, which a loop counts.
+/// With the rows of a band or the slice of a step, which a loop counts.
 std::string place_text(const SymbolicPlace& place, const std::map<std::string, std::string>& sizes) {
   std::string rows;
   if (place.offset != 0) rows += fmt::format("{}", place.offset);
-  if (place.step != 0) rows += fmt::format("{}{} * band", rows.empty() ? "" : " + ", place.step);
+  if (place.step != 0) rows += fmt::format("{}{} * turn", rows.empty() ? "" : " + ", place.step);
   const bool sized = std::any_of(place.row.begin(), place.row.end(), [](const auto& e) { return e != AffineExpr(1); });
   if (!rows.empty()) rows = sized ? fmt::format(" + ({}) * {}", rows, count_text(place.row, sizes)) : " + " + rows;
   return pointer_text(place, fmt::format("slots[{}]", place.at), rows);
@@ -217,11 +217,19 @@ class SizedModelPrinter {
     return text;
   }
 
+  /// Around the call of a step.
+  std::string loop_text(const TimeLoop& loop) const {
+    const std::string steps = affine_text(loop.steps, sizes_);
+    return loop.backward ? fmt::format("  for (long turn = {}; turn-- > 0;)\n  ", steps)
+                         : fmt::format("  for (long turn = 0; turn < {}; ++turn)\n  ", steps);
+  }
+
   /// One after another, with their times.
   std::string calls_text(std::size_t first, std::size_t count) {
     std::string text;
     for (std::size_t c = first; c < first + count; ++c) {
       for (const SymbolicFill& fill : model_.calls[c].fill) text += fill_text(fill);
+      if (const auto& loop = model_.calls[c].loop) text += loop_text(*loop);
       text += fmt::format("  {}  // {}\n  NAME_AFTER({})\n", call_text(model_.calls[c]),
                           comment_text(model_.calls[c].name), c);
     }
@@ -249,7 +257,7 @@ class SizedModelPrinter {
     if (large.empty()) large = "true";
     std::string text = fmt::format("  if ({}) {{\n  // bands of {} rows\n", large, bands.by);
     for (const SymbolicBandLoop& loop : bands.loops) {
-      if (loop.times > 1) text += fmt::format("  for (long band = 0; band < {}; ++band) {{\n", loop.times);
+      if (loop.times > 1) text += fmt::format("  for (long turn = 0; turn < {}; ++turn) {{\n", loop.times);
       for (const SymbolicBandStep& step : loop.steps) text += step_text(step);
       if (loop.times > 1) text += "  }\n";
     }
