@@ -220,6 +220,26 @@ void check_room(const Place& place) {
   place.context.problems.error(place.where, place.what + " needs " + need + "; " + have + std::to_string(room), hint);
 }
 
+/// Consecutive registers of an operand must exist.
+void check_group(const Place& place) {
+  const Memory& memory = place.context.parts.memories[place.operand.memory.index()];
+  if (!memory.is_register() || memory.count < 1 || place.operand.group <= memory.count) return;
+  place.context.problems.error(place.where,
+                               place.what + " takes " + std::to_string(place.operand.group) +
+                                   " consecutive registers; register file '" + memory.name + "' has " +
+                                   std::to_string(memory.count),
+                               "make 'group' smaller or the 'count' of '" + memory.name + "' larger");
+}
+
+/// Only moves of an object's tensor know where it ends.
+void check_outside(const Place& place, const Node* outside) {
+  if (!place.operand.outside || !place.operand.object.empty()) return;
+  place.context.problems.error(
+      outside ? outside->where : place.where,
+      place.what + " has 'outside' without an 'object': the instruction has addresses and no sizes of the tensor",
+      "leave 'outside' out, or name the object that has the sizes: object: NAME");
+}
+
 /// A prefetch: no effect on values, so its source may be given as the cache that it passes through.
 bool moves_into_cache(const Instruction& instruction, const Context& context) {
   const MemoryId target = instruction.operands.front().memory;
@@ -270,6 +290,7 @@ void check_place(const Place& place) {
           place.where, place.what + " is " + type + "; 'value' of memory '" + memory.name + "' has no type for it");
   }
   check_view(place);
+  check_group(place);
   if (const auto* strided = std::get_if<StridedLayout>(&place.operand.layout)) check_strides(*strided, place);
   if (const auto* fragment = std::get_if<FragmentLayout>(&place.operand.layout)) check_one_to_one(*fragment, place);
   check_room(place);
@@ -351,6 +372,7 @@ void check_operands(const Instruction& instruction, const Node& node, Context& c
                       context};
     check_place(place);
     check_steps(place, entry ? entry->find("align") : nullptr);
+    check_outside(place, entry ? entry->find("outside") : nullptr);
   }
   if (!instruction.semantics.empty()) check_operands_together(instruction, context);
 }

@@ -6,6 +6,7 @@
 #include "hwdesc/load/loader_internal.h"
 #include "hwdesc/model/encodable_values.h"
 #include "ir/legal.h"
+#include "support/box.h"
 
 namespace isamap::loader {
 
@@ -142,6 +143,64 @@ std::vector<std::string> candidates(const Reference& r, const Scope& scope) {
   return names;
 }
 
+void add_divisors(const IntExpr& e, std::vector<const IntExpr*>& divisors) {
+  if (e.op == IntExpr::Op::div || e.op == IntExpr::Op::mod) divisors.push_back(&e.args[1]);
+  for (const IntExpr& arg : e.args) add_divisors(arg, divisors);
+}
+
+/// The extents of a dim that a divisor is tried at: all if they are few.
+std::vector<std::int64_t> extents_to_try(const DimRange& range, std::size_t dims) {
+  std::vector<std::int64_t> extents = some_extents(range, dims < 2 ? 4096 : 64);
+  if (range.min == 0) extents.push_back(0);
+  return extents;
+}
+
+/// Of `extent[x]`; -1: another reference.
+int dim_of(const Reference& r, const Instruction& instruction) {
+  return r.object == "extent" ? instruction.statement().domain.find(r.argument) : -1;
+}
+
+/// "where x = 3": extents of a use at which a divisor of the expression is 0; empty: none is known.
+std::string zero_divisor(const IntExpr& e, const Scope& scope) {
+  const Instruction& instruction = scope.instruction;
+  std::vector<const IntExpr*> divisors;
+  if (!instruction.semantics.empty()) add_divisors(e, divisors);
+  for (const IntExpr* divisor : divisors) {
+    std::vector<std::size_t> dims;
+    for (const Reference& r : references(*divisor)) {
+      const int d = dim_of(r, instruction);
+      if (d >= 0 && std::find(dims.begin(), dims.end(), static_cast<std::size_t>(d)) == dims.end())
+        dims.push_back(static_cast<std::size_t>(d));
+    }
+    if (dims.size() > 2) continue;
+    std::vector<std::int64_t> extents = largest_extents(instruction);
+    std::vector<std::vector<std::int64_t>> choices;
+    Box box, at(dims.size(), 0);
+    for (const std::size_t d : dims) choices.push_back(extents_to_try(instruction.ranges[d], dims.size()));
+    for (const auto& of : choices) box.push_back(static_cast<std::int64_t>(of.size()));
+    do {
+      std::string text;
+      for (std::size_t i = 0; i < dims.size(); ++i) {
+        extents[dims[i]] = choices[i][static_cast<std::size_t>(at[i])];
+        text += (i > 0 ? ", " : "") + instruction.statement().domain.dims[dims[i]].name + " = " +
+                std::to_string(extents[dims[i]]);
+      }
+      const auto value = evaluate(*divisor, [&](const Reference& r) -> std::optional<std::int64_t> {
+        if (const int d = dim_of(r, instruction); d >= 0) return extents[static_cast<std::size_t>(d)];
+        return at_sizes(IntExpr{IntExpr::Op::reference, 0, r, {}}, scope.context);
+      });
+      if (value == 0 && extents_fit(instruction, extents)) return text.empty() ? "for all extents" : "where " + text;
+    } while (advance(at, box));
+  }
+  return "";
+}
+
+void check_divisors(const IntExpr& e, const SourceLocation& where, const std::string& what, const Scope& scope) {
+  const std::string zero = zero_divisor(e, scope);
+  if (!zero.empty())
+    scope.context.problems.error(where, what + " divides by zero " + zero, "max(1, ..) keeps a divisor above 0");
+}
+
 void check_expression(const IntExpr& e, const SourceLocation& where, const std::string& what, const Scope& scope) {
   for (const Reference& r : references(e)) {
     const std::string problem = scope.problem(r);
@@ -153,6 +212,7 @@ void check_expression(const IntExpr& e, const SourceLocation& where, const std::
         where, what + ": " + problem, guess.empty() || guess == written ? "" : "did you mean '" + guess + "'?",
         {(r.argument.empty() ? "operands: " : "dims: ") + (names.empty() ? "none" : join(names))});
   }
+  check_divisors(e, where, what, scope);
 }
 
 /// Position of a word in the text of a scalar; the beginning if it is not found.
@@ -228,6 +288,7 @@ void check_template(const Template& text, const Node& node, const std::string& w
                              guess.empty() || guess == r.object ? "" : "did you mean {" + guess + "}?",
                              {"operands: " + (names.empty() ? "none" : join(names))});
     }
+    check_divisors(placeholder->expr, where, "placeholder {" + placeholder->text + "} in " + what, scope);
   }
 }
 
