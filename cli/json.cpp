@@ -9,6 +9,7 @@
 #include "hwdesc/layout/bank_conflict_passes.h"
 #include "mapper/mapping_names.h"
 #include "report/memory_counts.h"
+#include "support/arithmetic.h"
 
 namespace isamap::cli {
 namespace {
@@ -161,26 +162,40 @@ std::string json_of_emit(const Program& program, const HardwareModel& model, con
 
 namespace {
 
-std::int64_t instances_of(const std::vector<Node>& nodes) {
-  std::int64_t most = 1;
-  for (const Node& node : nodes) {
-    if (const auto* loop = std::get_if<Loop>(&node.is))
-      most = std::max(most, (loop->unit.empty() ? 1 : loop->trip) * instances_of(loop->body));
-    if (const auto* guard = std::get_if<Guard>(&node.is))
-      most = std::max({most, instances_of(guard->then), instances_of(guard->otherwise)});
+/// Instances that the loops of a nest are distributed over, a short last one included.
+std::int64_t instances_of(const Nest& nest, const Computation& statement) {
+  std::map<std::string, std::int64_t> sizes;
+  for (const Dim& dim : statement.domain.dims) sizes[dim.name] = dim.extent;
+  std::int64_t instances = 1;
+  for (const Line& line : nest.lines) {
+    const auto* f = std::get_if<For>(&line.is);
+    if (f == nullptr) continue;
+    for (const TiledLoop& loop : f->loops) {
+      std::int64_t& size = sizes[loop.dim];
+      const std::int64_t tile = std::max<std::int64_t>(1, loop.tile);
+      if (!f->unit.empty()) instances *= std::max<std::int64_t>(1, ceil_div(size, tile));
+      size = std::min(size, tile);
+    }
   }
-  return most;
+  return instances;
 }
 
 }  // namespace
 
-std::int64_t distributed_instances(const Program& program) { return instances_of(program.body); }
+std::int64_t distributed_instances(const Schedule& schedule, const Kernel& kernel) {
+  std::int64_t most = 1;
+  for (std::size_t s = 0; s < std::min(schedule.nests.size(), kernel.statements.size()); ++s)
+    most = std::max(most, instances_of(schedule.nests[s], kernel.statements[s]));
+  return most;
+}
 
-std::string json_of_run(const Checked& checked, const Cost& predicted, const std::vector<ScalarCode>& scalar,
+std::string json_of_run(const Checked& checked, const Scheduled& scheduled, const std::vector<ScalarCode>& scalar,
                         const Program& program, const HardwareModel& model) {
   Json json = document();
   add_run(json, checked);
-  if (const std::int64_t instances = distributed_instances(program); checked.cycles > 0 && instances > 1)
+  const Cost& predicted = scheduled.cost;
+  if (const std::int64_t instances = distributed_instances(scheduled.schedule, program.kernel);
+      checked.cycles > 0 && instances > 1)
     json["instances_in_turn"] = instances;
   json["predicted_cycles"] = number(predicted.cycles - predicted.scalar_cycles);
   if (predicted.scalar_cycles > 0) json["predicted_scalar_cycles"] = number(predicted.scalar_cycles);

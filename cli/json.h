@@ -43,9 +43,9 @@ std::string json_of_extract(const Extraction& extraction, const HardwareModel& m
 std::string json_of_coverage(const Coverage& coverage);
 std::string json_of_difference(const Difference& difference);
 
-/// Instances of units that a program's loops are distributed over: a command stream executes them one after another. 1:
-/// none.
-std::int64_t distributed_instances(const Program& program);
+/// Instances of units that the loops of a schedule of the kernel are distributed over: a command stream executes them
+/// one after another. 1: none.
+std::int64_t distributed_instances(const Schedule& schedule, const Kernel& kernel);
 
 struct ScheduleAnswer {
   Objective objective = Objective::edp;
@@ -66,7 +66,7 @@ std::string json_of_evaluate(const Evaluation& evaluation, const std::string& co
                              const std::vector<CostReport>& explained, const std::vector<Timeline>& simulated);
 std::string json_of_emit(const Program& program, const HardwareModel& model, const std::vector<ScalarCode>& scalar,
                          const std::vector<EmittedFile>& files);
-std::string json_of_run(const Checked& checked, const Cost& predicted, const std::vector<ScalarCode>& scalar,
+std::string json_of_run(const Checked& checked, const Scheduled& scheduled, const std::vector<ScalarCode>& scalar,
                         const Program& program, const HardwareModel& model);
 
 /// The document of a failed verb with --json: exit code, reasons, and what does not map.

@@ -127,7 +127,7 @@ SizeRun run_one(const Options& options, const Bindings& sizes, const std::option
   run.code = exit_of(*checked);
   if (const std::string why = why_not_run(*checked); !why.empty()) run.problems = {error("not run: " + why)};
   run.fields =
-      fields_of(json_of_run(*checked, compiled.scheduled->cost, scalar_code(compiled, inputs->kernel, inputs->model),
+      fields_of(json_of_run(*checked, *compiled.scheduled, scalar_code(compiled, inputs->kernel, inputs->model),
                             *compiled.program, inputs->model));
   run.cells = cells_of(*checked, compiled.scheduled->cost);
   if (!known) return run;
@@ -214,10 +214,10 @@ SizeRun run_one(const Options& options, const Bindings& sizes, OneProgram& progr
   if (!checked) return failed(std::move(run), Exit::wrong_result, checked.diagnostics());
   run.code = exit_of(*checked);
   if (const std::string why = why_not_run(*checked); !why.empty()) run.problems = {error("not run: " + why)};
-  const Cost cost =
-      predicted_at(*program.compiled, *program.model, sizes, program.with.schedule.costs).value_or(Cost{});
-  run.fields = fields_of(json_of_run(*checked, cost, {}, at_sizes, *program.model));
-  run.cells = cells_of(*checked, cost);
+  Scheduled predicted;
+  predicted.cost = predicted_at(*program.compiled, *program.model, sizes, program.with.schedule.costs).value_or(Cost{});
+  run.fields = fields_of(json_of_run(*checked, predicted, {}, at_sizes, *program.model));
+  run.cells = cells_of(*checked, predicted.cost);
   return run;
 }
 

@@ -45,7 +45,7 @@ std::string text_of(const Checked& checked, const Scheduled& scheduled, const Pr
   const auto whole = [](double cycles) { return short_number(std::max(0.0, std::ceil(cycles - 1e-6))); };
   if (checked.cycles == 0 && checked.scalar_cycles == 0)
     return text + fmt::format("; {} cycles predicted\n", whole(cost.cycles));
-  const std::int64_t instances = distributed_instances(program);  // predicted side by side
+  const std::int64_t instances = distributed_instances(scheduled.schedule, program.kernel);  // predicted side by side
   text += fmt::format("; {} cycles{}", checked.cycles,
                       instances > 1 ? fmt::format(" of {} instances one after another", instances) : "");
   if (checked.scalar_cycles > 0) text += fmt::format(" and {} of scalar code", whole(checked.scalar_cycles));
@@ -107,7 +107,7 @@ Exit verb_run(const Options& options) {
   const auto scalar = scalar_code(compilation, inputs.kernel, inputs.model);
   return deliver(options,
                  options.json
-                     ? json_of_run(*checked, compilation.scheduled->cost, scalar, *compilation.program, inputs.model)
+                     ? json_of_run(*checked, *compilation.scheduled, scalar, *compilation.program, inputs.model)
                      : text_of(*checked, *compilation.scheduled, *compilation.program) +
                            conflicts_of(*compilation.program, inputs.model) +
                            text_of_counts(checked->requests, checked->banks) +

@@ -191,6 +191,8 @@ nest:
   EXPECT_NE(text.out.find("cycles of 128 instances one after another;"), std::string::npos) << text.out << text.err;
   words.emplace_back("--json");
   EXPECT_EQ(parsed(isamap(words)).at("instances_in_turn"), 128);
+  words[4] = "i=15,j=13,k=16";  // 2 x 4 x 16, the last ones short
+  EXPECT_EQ(parsed(isamap(words)).at("instances_in_turn"), 128);
 }
 
 TEST(EmitHeavy, RowsApartAreObeyedOnEveryTarget) {
