@@ -69,17 +69,32 @@ bool one_call(const Alignment& alignment, const std::vector<DigitStep>& digit_st
          });
 }
 
+std::string overwrites(const Alignment& alignment) { return "each call overwrites " + alignment.operand_name(0); }
+std::string whole_sum(const Alignment& alignment) {
+  return overwrites(alignment) + ", so one call must compute the whole sum";
+}
+
 }  // namespace
+
+std::string leaves_sum_apart(const Alignment& alignment, const std::vector<DigitStep>& digit_steps) {
+  if (!always_overwrites(*alignment.hardware)) return "";
+  const Computation& own = alignment.computation();
+  if (own.reduction != Reduction::assign && holds_a_value(*alignment.kernel, alignment.statement))
+    return overwrites(alignment) + ", but " + alignment.tensor_name(0) + " holds a value that the statement adds to";
+  if (!own.domain.faces.empty()) return "";  // they may leave one point of the dim
+  for (std::size_t d = 0; d < own.domain.dims.size(); ++d) {
+    const bool stepped = std::any_of(digit_steps.begin(), digit_steps.end(),
+                                     [&](const DigitStep& digit_step) { return digit_step.column[d] != 0; });
+    if (stepped || own.domain.dims[d].extent <= 1 || (alignment.statement_uses[d] & 1U) != 0) continue;
+    return whole_sum(alignment) + ", but a loop over " + own.domain.dims[d].name + " remains";
+  }
+  return "";
+}
 
 Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover,
               std::string& refusal) {
   if (!always_overwrites(*alignment.hardware)) return Truth::yes;
-  const std::string overwrites = "each call overwrites " + alignment.operand_name(0);
-  if (alignment.computation().reduction != Reduction::assign && holds_a_value(*alignment.kernel, alignment.statement)) {
-    refusal = overwrites + ", but " + alignment.tensor_name(0) + " holds a value that the statement adds to";
-    return Truth::no;
-  }
-  const std::string text = overwrites + ", so one call must compute the whole sum";
+  const std::string text = whole_sum(alignment);
   const auto output = own_indices(alignment);
   Truth truth = Truth::yes;
   for (const DigitStep& digit_step : digit_steps) {

@@ -12,6 +12,10 @@
 
 namespace isamap {
 
+/// Why no extents of these digits would do: the output holds a value, or none of them steps through a dim of the sum.
+/// Empty: some might.
+std::string leaves_sum_apart(const Alignment& alignment, const std::vector<DigitStep>& digit_steps);
+
 /// `refusal`: the reason for `no`. `unknown` (indices that add dims, digits that tiles cut unevenly) is left to the
 /// solver.
 Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover,

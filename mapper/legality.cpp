@@ -105,6 +105,7 @@ Mapping mapping_of(const Alignment& alignment, const std::vector<DigitStep>& dig
 Legality legality_of(const Alignment& alignment, Dims dims, bool split, const std::vector<Annihilator>& annihilators) {
   const auto digit_steps = digit_steps_of(alignment, dims);
   if (!digit_steps) return {std::nullopt, "the digits of a dim have more than 2^63 counts"};
+  if (std::string apart = leaves_sum_apart(alignment, *digit_steps); !apart.empty()) return {std::nullopt, apart};
   Legality legality;
   const Truth slots = sound(alignment, *digit_steps, legality.sound_open),
               elements = no_partials(alignment, *digit_steps);
@@ -118,7 +119,7 @@ Legality legality_of(const Alignment& alignment, Dims dims, bool split, const st
   std::optional<Cover> cover;
   Neutral neutral;
   Truth sums = Truth::yes;
-  Legality refused{std::nullopt, "digits and residual loops form no radix chain", true, 0, false};
+  Legality refused{std::nullopt, "digits and residual loops form no radix chain", true};
   bool explained = false;  // by the first cover
   const bool covered = some_cover(alignment, *digit_steps, [&](const Cover& found) {
     if (elements == Truth::no) {
@@ -132,6 +133,13 @@ Legality legality_of(const Alignment& alignment, Dims dims, bool split, const st
     if (neutral.uncarried) {
       if (!std::exchange(explained, true)) refused.refusal = refusal_of(alignment, *neutral.uncarried, *digit_steps);
       return false;
+    }
+    if (sums == Truth::unknown) sums = calls_write_apart(alignment, *digit_steps, found);
+    if (sums == Truth::no) {
+      refused.refusal = "there are points with A: two calls write one element of " + alignment.tensor_name(0) +
+                        ", and each overwrites it";
+      refused.by_extents = false;  // others hardly ever bring a sum into one call
+      return true;
     }
     cover = found;
     return true;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "support/arithmetic.h"
+
 namespace isamap {
 namespace {
 
@@ -141,7 +143,134 @@ class TriedCalls {
   std::int64_t tried_ = 0;
 };
 
+/// Enumerates places in digits and loops, and which call writes which element of the output.
+class WrittenElements {
+ public:
+  WrittenElements(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover)
+      : alignment_(alignment),
+        digit_steps_(digit_steps),
+        dims_(alignment.computation().domain.dims),
+        index_(compiled(alignment.computation().write.index, dims_)),
+        faces_(compiled(alignment.computation().domain.faces, dims_)),
+        point_(dims_.size(), 0) {
+    for (const DigitStep& digit : digit_steps) counters_.push_back({digit.column, digit.extent, false});
+    for (const bool floating : {false, true})
+      for (const Cover::Loop& loop : cover.loops)
+        if (loop.floating == floating) counters_.push_back(loop);
+    values_.assign(counters_.size(), 0);
+    later_.assign(counters_.size() + 1, std::vector<Interval>(dims_.size(), Interval{0, 0}));
+    for (std::size_t c = counters_.size(); c-- > 0;)
+      for (std::size_t d = 0; d < dims_.size(); ++d) later_[c][d] = reach(counters_[c], d, later_[c + 1][d]);
+  }
+
+  /// All places, or, where these are too many, those at the ends of digits and loops.
+  Truth written_apart() {
+    for (const bool ends : {false, true}) {
+      only_ends_ = ends;
+      tried_ = inside_ = 0;
+      if (!walk(0)) return Truth::no;
+      if (tried_ < max_tried) break;
+    }
+    std::int64_t points = 1;
+    for (const Dim& dim : dims_) points = std::min(points * std::min(dim.extent, max_tried), 2 * max_tried);
+    return !only_ends_ && faces_.empty() && inside_ == points ? Truth::yes : Truth::unknown;
+  }
+
+ private:
+  static constexpr std::int64_t unbounded = std::int64_t{1} << 50;
+
+  static Interval reach(const Cover::Loop& counter, std::size_t d, const Interval& later) {
+    if (counter.step[d] == 0) return later;
+    if (counter.floating || counter.extent >= unbounded / std::abs(counter.step[d])) return {-unbounded, unbounded};
+    const std::int64_t far = counter.step[d] * (counter.extent - 1);
+    return {std::max(-unbounded, later.low + std::min<std::int64_t>(0, far)),
+            std::min(unbounded, later.high + std::max<std::int64_t>(0, far))};
+  }
+
+  /// False: two calls write one element.
+  bool walk(std::size_t c) {
+    ++tried_;
+    if (c == counters_.size()) return visit();
+    const Interval range = values_of(c);
+    std::int64_t v = range.low;
+    while (v <= range.high && tried_ < max_tried) {
+      if (!try_value(c, v)) return false;
+      v = only_ends_ && v > range.low && v < range.high ? range.high : v + 1;
+    }
+    return true;
+  }
+
+  bool try_value(std::size_t c, std::int64_t value) {
+    values_[c] = value;
+    for (std::size_t d = 0; d < point_.size(); ++d) point_[d] += counters_[c].step[d] * value;
+    const bool apart = walk(c + 1);
+    for (std::size_t d = 0; d < point_.size(); ++d) point_[d] -= counters_[c].step[d] * value;
+    return apart;
+  }
+
+  /// The values of a digit or loop with which the later ones can still reach the domain.
+  Interval values_of(std::size_t c) const {
+    const Cover::Loop& counter = counters_[c];
+    Interval range{counter.floating ? -unbounded : 0, counter.floating ? unbounded : counter.extent - 1};
+    for (std::size_t d = 0; d < point_.size(); ++d) {
+      const std::int64_t step = counter.step[d];
+      const Interval& later = later_[c + 1][d];
+      if (step == 0 || later.low == -unbounded || later.high == unbounded) continue;
+      const std::int64_t least = -point_[d] - later.high, most = dims_[d].extent - 1 - point_[d] - later.low;
+      range.low = std::max(range.low, step > 0 ? ceil_div(least, step) : ceil_div(-most, -step));
+      range.high = std::min(range.high, step > 0 ? floor_div(most, step) : floor_div(-least, -step));
+    }
+    if (range.low == -unbounded || range.high == unbounded) return {-counter.extent, counter.extent};
+    return range;
+  }
+
+  bool visit() {
+    for (std::size_t d = 0; d < point_.size(); ++d)
+      if (point_[d] < 0 || point_[d] >= dims_[d].extent) return true;
+    for (const CompiledAffine& face : faces_)
+      if (face(point_.data()) < 0) return true;
+    ++inside_;
+    Numbers element;
+    for (const CompiledAffine& e : index_) element.push_back(e(point_.data()));
+    Numbers call = call_at();
+    const auto found = written_by_.find(element);
+    if (found != written_by_.end()) return found->second == call;
+    written_by_.emplace(std::move(element), std::move(call));
+    return true;
+  }
+
+  /// The loops' values, and the tile of each instruction dim.
+  Numbers call_at() const {
+    Numbers call(values_.begin() + std::ssize(digit_steps_), values_.end());
+    for (std::size_t m = 0; m < alignment_.instruction_uses.size(); ++m) {
+      std::int64_t count = 0;
+      for (std::size_t d = 0; d < digit_steps_.size(); ++d)
+        if (const DigitStep::Place* place = digit_steps_[d].on(static_cast<int>(m)))
+          count += values_[d] * place->weight;
+      call.push_back(count / instruction_extent(alignment_, static_cast<int>(m)));
+    }
+    return call;
+  }
+
+  const Alignment& alignment_;
+  const std::vector<DigitStep>& digit_steps_;
+  const std::vector<Dim>& dims_;
+  std::vector<CompiledAffine> index_, faces_;
+  std::vector<Cover::Loop> counters_;         ///< digits, loops, loops that float
+  std::vector<std::vector<Interval>> later_;  ///< what the counters from one on add to each coordinate
+  Numbers point_, values_;
+  std::map<Numbers, Numbers> written_by_;  ///< element -> call
+  std::int64_t tried_ = 0, inside_ = 0;
+  bool only_ends_ = false;
+};
+
 }  // namespace
+
+Truth calls_write_apart(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover) {
+  if (std::any_of(digit_steps.begin(), digit_steps.end(), [](const DigitStep& w) { return w.extent < 1; }))
+    return Truth::unknown;  // no call
+  return WrittenElements(alignment, digit_steps, cover).written_apart();
+}
 
 bool slot_holds_two(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, OperandSet operands) {
   if (std::any_of(digit_steps.begin(), digit_steps.end(), [](const DigitStep& w) { return w.extent < 1; }))

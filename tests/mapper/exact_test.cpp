@@ -112,6 +112,17 @@ TEST(Exact, AnInstructionThatOverwritesAddsUpEverythingAtOnce) {
   EXPECT_EQ(answer(updates, unit), "each call overwrites C, but C holds a value that the statement adds to");
 }
 
+/// Windows are enumerated: a question to the solver for each of hundreds of extents took minutes.
+TEST(Exact, OverwrittenWindowsAreDecidedWithoutTheSolver) {
+  Instruction unit = instruction_of("C[n,j] += A[n,k] * W[k,j]", {{"n", 16}, {"j", 40}, {"k", 72}});
+  unit.start = {{"C", {Start::zero}}};
+  const Kernel kernel = kernel_of("C[c,p] += A[c,p+r] * B[c,r]", {{"c", 4}, {"p", 3}, {"r", 3}});
+  const PairMappings found = map_one(kernel, unit, Rule::full);
+  EXPECT_EQ(found.mappings.size(), 32);
+  EXPECT_EQ(found.solver.queries, 0);
+  for (const Mapping& mapping : found.mappings) EXPECT_EQ(mapping.proof, Proof::proved);
+}
+
 TEST(Exact, SumsThatSaturateOnlyWhereTheyCannot) {
   const Instruction unit = instruction_of("C[j] sat+= s32(A[k,j]) * s32(B[k,j])", {{"j", 4}, {"k", 4}}, kBytes);
   EXPECT_EQ(answer(dot(kDotText, {}, {}, DType::s32, 8), unit), "3 mappings");
