@@ -144,7 +144,8 @@ std::vector<std::string> candidates(const Reference& r, const Scope& scope) {
 }
 
 void add_divisors(const IntExpr& e, std::vector<const IntExpr*>& divisors) {
-  if (e.op == IntExpr::Op::div || e.op == IntExpr::Op::mod) divisors.push_back(&e.args[1]);
+  const bool divides = e.op == IntExpr::Op::div || e.op == IntExpr::Op::mod;
+  if (divides && e.args[1].op != IntExpr::Op::number) divisors.push_back(&e.args[1]);  // 0 does not parse
   for (const IntExpr& arg : e.args) add_divisors(arg, divisors);
 }
 
