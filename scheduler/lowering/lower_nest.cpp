@@ -81,10 +81,6 @@ Diagnostics holder_mismatch(const NestParts& parts, int access, const TileLayout
   return {};
 }
 
-/// Steps of a loop over tiles of a dim.
-struct StepCounts {
-  std::int64_t full = 0, tile = 1, rest = 0;  ///< whole tiles, their size, and that of the tail
-};
 using StepAt = std::function<Result<Nodes>(const AffineExpr& number, std::int64_t size)>;
 
 /// Loops over the steps before, in and after the interior, then the tail.
@@ -246,8 +242,8 @@ class NestLowering final : public PipelineLowering {
     };
     if (!staged.empty() && rest == 0 && (full > 1 || counters_below))
       return pipelined(staged, at, full, w.dim, scope.visit, tile_at);
-    if (const auto fetched = prefetched_register_stages(f, which, at); !fetched.empty() && rest == 0 && full > 1)
-      return prefetch_registers(fetched, at, full, tile, tile_at);
+    if (const auto fetched = prefetched_register_stages(f, which, at); !fetched.empty() && full + rest > 1)
+      return prefetch_registers(fetched, at, {full, tile, rest}, tile_at);
 
     const bool in_time = f.unit.empty() && (full > 1 || rest > 0);
     Interior whole{0, full};

@@ -156,19 +156,23 @@ std::vector<std::size_t> PipelineLowering::prefetched_register_stages(const For&
 }
 
 Result<Nodes> PipelineLowering::prefetch_registers(const std::vector<std::size_t>& stage_lines, std::size_t at,
-                                                   std::int64_t steps, std::int64_t tile, const TileAt& tile_at) {
-  const auto select_set = [&](std::int64_t step) {
-    for (const std::size_t l : stage_lines) register_set_[l] = static_cast<std::size_t>(step % stage_of(l).buffers);
+                                                   const StepCounts& all, const TileAt& tile_at) {
+  const auto scope_of = [&](std::int64_t step) {
+    return tile_at(AffineExpr(step), step < all.full ? all.tile : all.rest);
   };
-  // Register sets are local to this execution of the loop.
+  const auto select_set = [&](std::int64_t step) {
+    for (const std::size_t l : stage_lines)
+      register_set_[l] = static_cast<std::size_t>(step < all.full ? step % stage_of(l).buffers : stage_of(l).buffers);
+  };
+  // Register sets are local to this execution of the loop; the last one is the tail's.
   for (const std::size_t l : stage_lines)
-    registers_of_line_[l].assign(static_cast<std::size_t>(stage_of(l).buffers), {});
+    registers_of_line_[l].assign(static_cast<std::size_t>(stage_of(l).buffers) + 1, {});
   pipelined_lines_.insert(stage_lines.begin(), stage_lines.end());
   Nodes nodes;
   const auto fetch = [&](std::int64_t step, std::size_t l) -> Diagnostics {
-    if (step >= steps) return {};
+    if (step >= all.steps()) return {};
     select_set(step);
-    auto fill = refill(l, tile_at(AffineExpr(step), tile));
+    auto fill = refill(l, scope_of(step));
     if (!fill) return fill.diagnostics();
     append(nodes, with_completion(std::move(*fill), lowering_.model));
     return {};
@@ -176,11 +180,11 @@ Result<Nodes> PipelineLowering::prefetch_registers(const std::vector<std::size_t
   for (const std::size_t l : stage_lines)
     for (std::int64_t step = 0; step < stage_of(l).ahead; ++step)
       if (auto problems = fetch(step, l); has_errors(problems)) return problems;
-  for (std::int64_t step = 0; step < steps; ++step) {
+  for (std::int64_t step = 0; step < all.steps(); ++step) {
     for (const std::size_t l : stage_lines)
       if (auto problems = fetch(step + stage_of(l).ahead, l); has_errors(problems)) return problems;
     select_set(step);
-    auto body = lines(at + 1, tile_at(AffineExpr(step), tile));
+    auto body = lines(at + 1, scope_of(step));
     if (!body) return body;
     append(nodes, std::move(*body));
   }

@@ -7,6 +7,12 @@
 
 namespace isamap {
 
+/// Steps of a loop over tiles of a dim.
+struct StepCounts {
+  std::int64_t full = 0, tile = 1, rest = 0;  ///< whole tiles, their size, and that of the tail
+  std::int64_t steps() const { return full + (rest > 0 ? 1 : 0); }
+};
+
 class PipelineLowering : public StageLowering {
  public:
   using StageLowering::StageLowering;
@@ -23,12 +29,13 @@ class PipelineLowering : public StageLowering {
   Result<Nodes> pipelined(const std::vector<std::size_t>& stage_lines, std::size_t at, std::int64_t steps,
                           const std::string& dim, const AffineExpr& visit, const TileAt& tile_at);
 
-  /// The same for registers, right below an unrolled loop: step n has register set n % buffers.
+  /// The same for registers, right below an unrolled loop: step n has register set n % buffers, the tail a set of its
+  /// own size.
   std::vector<std::size_t> prefetched_register_stages(const For& f, std::size_t which, std::size_t at) const;
   /// The registers of step n + ahead are loaded before step n computes, so that its calls hide the latency of the
   /// loads. No waits are needed: an instance reads only its own registers.
-  Result<Nodes> prefetch_registers(const std::vector<std::size_t>& stage_lines, std::size_t at, std::int64_t steps,
-                                   std::int64_t tile, const TileAt& tile_at);
+  Result<Nodes> prefetch_registers(const std::vector<std::size_t>& stage_lines, std::size_t at, const StepCounts& all,
+                                   const TileAt& tile_at);
 
  private:
   struct PipelinedLoop;  ///< one loop of `pipelined`
