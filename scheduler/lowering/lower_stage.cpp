@@ -183,7 +183,9 @@ void StageLowering::use_circular_buffer(int buffers, int access, const Scope& sc
   const auto step = std::find_if(scope.steps.rbegin(), scope.steps.rend(),
                                  [&](const LoopStep& s) { return uses(access_of(statement_, access), s.dim); });
   if (step == scope.steps.rend()) return;  // a single tile
-  tile.buffer_number = mod(step->number, buffers);
+  // A command stream counts its tiles through all loops above, as the cost model does: of three in a row, the first of
+  // the next row does not wait for the last. Code of a language counts in the innermost loop, where indices are cheap.
+  tile.buffer_number = mod(is_command_stream(lowering_.model) ? scope.visit : step->number, buffers);
   add_buffer_axis(buffer, buffers);
 }
 
