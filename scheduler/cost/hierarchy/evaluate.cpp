@@ -308,7 +308,7 @@ class Evaluation {
               {most, wire_loads_[at(l)][at(slot)] / wire.bandwidth, port_cycles(problem_, wire_loads_, wire.port)});
       }
     }
-    result_.cycles = std::ceil(most - 1e-9);
+    result_.cycles = std::ceil(most - 1e-9) + 0.0;  // -0 becomes 0
   }
 
   const Problem& problem_;

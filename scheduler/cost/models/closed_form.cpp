@@ -56,7 +56,7 @@ void add_time(PricedNest& nest, double printed_calls) {
   if (nest.timing == TimingModel::parallel_scalar)
     context.scalar = &nest.scalar.emplace(scalar_work(view, nest.counts, *block_of(*view.model, calls)));
   nest.terms = sum_terms(nest.timing, context);
-  nest.cost.cycles = std::ceil(nest.terms.cycles - 1e-9);
+  nest.cost.cycles = std::ceil(nest.terms.cycles - 1e-9) + 0.0;  // -0 becomes 0
   nest.cost.bound = nest.terms.bound;
   nest.cost.bound_by_calls = nest.terms.bound_by_calls;
   nest.cost.launch_cycles = cycles_of(nest.terms, {&terms::launches});
@@ -120,7 +120,7 @@ Cost replayed_cost(const PricedNest& nest, double cycles, const Bottleneck& bott
   double known = nest.terms.longest, others = 0;
   for (const auto& [term, time] : nest.terms.added) (term->replayed ? known : others) += time.cycles;
   Cost cost = nest.cost;
-  cost.cycles = std::ceil(std::max(cycles, known) + others - 1e-9);
+  cost.cycles = std::ceil(std::max(cycles, known) + others - 1e-9) + 0.0;
   if (others <= std::max(cycles, known) && cycles >= known)
     cost.bound = bottleneck.name, cost.bound_by_calls = bottleneck.calls;
   return cost;

@@ -27,7 +27,7 @@ class SimulatorModel final : public CostModel {
       }
     Cost cost = replayed_cost(nest, simulated->cycles, bound);
     if (nest.timing == TimingModel::command_stream) {  // its rounds are means, which the simulation replaces
-      cost.cycles = std::ceil(simulated->cycles + nest.cost.scalar_cycles - 1e-9);
+      cost.cycles = std::ceil(simulated->cycles + nest.cost.scalar_cycles - 1e-9) + 0.0;  // -0 becomes 0
       cost.bound = bound.name;
       cost.bound_by_calls = bound.calls;
     }
