@@ -540,6 +540,20 @@ std::int64_t room_along(const std::string& dim, std::int64_t extent, std::span<c
 
 }  // namespace
 
+namespace {
+
+/// Does the layout hold each dim of a window by itself, as im2col does? Then the tile has a place for each step of each
+/// dim, also where they read one element.
+bool holds_apart(const ResolvedNest& view, const std::vector<int>& dims, std::span<const SplitDigit> layout) {
+  return dims.size() > 1 && std::all_of(dims.begin(), dims.end(), [&](int d) {
+           const std::string& name = view.statement.domain.dims[static_cast<std::size_t>(d)].name;
+           return std::any_of(layout.begin(), layout.end(),
+                              [&](const SplitDigit& digit) { return digit.form.as_dim() == name; });
+         });
+}
+
+}  // namespace
+
 double TileCounts::padded_tile(int access, int loops, std::span<const SplitDigit> layout) const {
   const std::span<const std::int64_t> all = extents(loops);
   const std::vector<std::int64_t>& padding = facts(access).padding;
@@ -552,7 +566,10 @@ double TileCounts::padded_tile(int access, int loops, std::span<const SplitDigit
       own.push_back(round_up(all[at], !layout.empty() && takes_any_extent(view_, d) ? 1 : padding[at]));
       if (!layout.empty()) own.back() = room_along(view_.statement.domain.dims[at].name, own.back(), layout);
     }
-    product *= box(view_, group, {own.data(), own.size()}, nullptr);
+    if (holds_apart(view_, group.dims, layout))
+      for (const std::int64_t extent : own) product *= static_cast<double>(extent);
+    else
+      product *= box(view_, group, {own.data(), own.size()}, nullptr);
   }
   return product;
 }
