@@ -84,6 +84,7 @@ bool contiguous_outside(const ResolvedNest& view, int stage, const AffineExpr& f
   const Access& access = access_of(view.statement, s.access);
   if (access.index.empty()) return true;
   const AffineExpr& last = access.index.back();
+  if (last - last.constant() == form) return true;  // 2*q + s: its elements are neighbours, whatever its dims step
   const std::set<std::string> inside = last.names();
   return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
     const std::int64_t step = last.coefficient(name);  // 0: only in divisions, or not at all
