@@ -258,16 +258,8 @@ class Ahead {
 
   // Constant parts of bodies.
 
-  static constexpr const char* kPart = "_constant";
-
-  bool has_constants_of_sizes(std::size_t s) {
-    const std::string name = tensor(statement(s).write.tensor).name + kPart;
-    const auto found = model_.of_sizes.lower_bound(name);
-    return found != model_.of_sizes.end() && found->starts_with(name);
-  }
-
   void hoist(std::size_t s) {
-    if (is_irregular(statement(s)) || !statement(s).domain.faces.empty() || has_constants_of_sizes(s)) return;
+    if (is_irregular(statement(s)) || !statement(s).domain.faces.empty()) return;
     for (std::size_t tried = 0;;) {
       const auto parts = linear::constant_parts(statement(s), [&](TensorId id) { return is_constant(id); });
       if (tried >= parts.size()) return;
@@ -283,7 +275,7 @@ class Ahead {
     for (const int r : reads_of(part))
       largest = std::max(largest, element_count(tensor(of.reads[static_cast<std::size_t>(r)].tensor)));
     if (size > largest) return false;
-    const auto weight = weight_of(tensor(of.write.tensor).name + kPart, of, part, dims);
+    const auto weight = weight_of(tensor(of.write.tensor).name + "_constant", of, part, dims);
     if (!weight) return false;
     of = linear::with_part(of, part, *weight);
     return true;

@@ -1043,6 +1043,55 @@ TEST_F(ModelTest, LoopsWithoutSteps) {
   EXPECT_EQ(outputs.at(1).shape, (Shape{3, 0}));
 }
 
+TEST_F(ModelTest, SequencesOfNoSteps) {
+  const auto model =
+      import(input("x", {0, 1, 1}) + input("w", {1, 1, 1}) + input("r", {1, 1, 1}) + input("h", {1, 1, 1}) +
+             node_of("RNN", {"x", "w", "r", "", "", "h"}, {"y", "last"}, integer("hidden_size", 1)) + output("y") +
+             output("last"));
+  ASSERT_TRUE(model) << render(model.diagnostics());
+  EXPECT_EQ(refusals(*model), "");
+  const TensorData one = data_like({1, 1, 1});
+  const auto outputs = outputs_of(*model, {data_like({0, 1, 1}), one, one, one});
+  EXPECT_EQ(outputs.at(0).shape, (Shape{0, 1, 1, 1}));
+  EXPECT_EQ(reals_of(outputs.at(1)), reals_of(one));
+}
+
+/// In a program for all sizes few steps are a recurrence, too, whose slices are contiguous and whose statements have no
+/// extent of what x[i] reads: positions and what is read at them come before it.
+TEST_F(ModelTest, StepsOfAllSizes) {
+  const std::string body = node("Gather", {"x", "i"}, "g") + node("Add", {"v", "g"}, "w") +
+                           node("Identity", {"c"}, "d") + input("i", {}, 7) + input("c", {}, 9) + input("v", {2}) +
+                           output("d") + output("w");
+  const std::string scanned = node("Add", {"s", "e"}, "t") + input("s", {2}) + input("e", {2}) + output("t");
+  const std::string graph =
+      input("x", {3, 2}) + input("z", {2, 3}) + input("v0", {2}) + constant("n", {}, {3}) +
+      node_of("Loop", {"n", "", "v0"}, {"y"}, graph_attribute("body", body)) +
+      node_of("Scan", {"y", "z"}, {"last"},
+              graph_attribute("body", scanned) + integer("num_scan_inputs", 1) + ints("scan_input_axes", {1})) +
+      output("last");
+  ModelOptions options;
+  options.of_all_sizes = true;
+  const auto model = import(graph, options);
+  ASSERT_TRUE(model) << render(model.diagnostics());
+  const auto ahead = done_ahead(composed(*model));
+  ASSERT_TRUE(ahead) << render(ahead.diagnostics());
+  EXPECT_EQ(ahead->kernel.repeats.size(), 2u) << print(ahead->kernel);
+  for (const Repeat& repeat : ahead->kernel.repeats)
+    for (std::size_t s = repeat.first; repeat.contains(s); ++s)
+      for (const Access& read : ahead->kernel.statements[s].reads) {
+        EXPECT_FALSE(read.computed) << print(ahead->kernel);
+        for (std::size_t axis = 1; axis < read.index.size(); ++axis)
+          EXPECT_FALSE(read.index[axis].names().contains(repeat.dim)) << print(ahead->kernel);
+      }
+  const TensorData x = data_like({3, 2}), z = data_like({2, 3}, 1), v = data_like({2}, 2);
+  Reals expected = reals_of(v);
+  for (std::int64_t k = 0; k < 6; ++k) {
+    expected[static_cast<std::size_t>(k % 2)] += x.get(k).real;
+    expected[static_cast<std::size_t>(k / 3)] += z.get(k).real;
+  }
+  expect_near(reals_of(outputs_of(*ahead, {x, z, v}).at(0)), expected, 1e-4);
+}
+
 /// c = e (s W + x), s' = c / 8: of a Scan along axis 1 from its end, with results along their last axis.
 TEST_F(ModelTest, LongScansAreRecurrences) {
   constexpr std::int64_t steps = 90;

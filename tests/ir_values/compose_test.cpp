@@ -32,6 +32,23 @@ TEST(Compose, TransposeIsRead) {
             "b: Y[i,j] = exp(X[j,i]) over i: 4, j: 3\n");
 }
 
+/// A copy of an input whose steps are then outermost is kept: slices are contiguous. Other copies are read by steps.
+TEST(Compose, StepsOfInputsStayOutermost) {
+  const auto stepped = [](const std::string& shape, const std::string& index) {
+    return without_copies("kernel k\ntensor X: f32[" + shape +
+                          "]\ntensor T: f32[4,4]\ntensor H: f32[5,4]\n"
+                          "a: T[t,j] = X[" +
+                          index +
+                          "] over t: 4, j: 4\nb: H[0,j] = 0 over j: 4\nrepeat t: 4 of 1 statements\n"
+                          "c: H[t + 1,j] = H[t,j] + T[t,j] over t: 4, j: 4\n");
+  };
+  EXPECT_EQ(stepped("4,4", "j,t"),
+            "a: T[t,j] = X[j,t] over t: 4, j: 4\nb: H[0,j] = 0 over j: 4\n"
+            "c: H[t + 1,j] = H[t,j] + T[t,j] over t: 4, j: 4\n");
+  EXPECT_EQ(stepped("5,4", "t + 1,j"),
+            "b: H[0,j] = 0 over j: 4\nc: H[t + 1,j] = H[t,j] + X[t + 1,j] over t: 4, j: 4\n");
+}
+
 TEST(Compose, ReshapeThereAndBackLeavesNothing) {
   EXPECT_EQ(without_copies("kernel k\ntensor X: f32[3,4]\ntensor T: f32[12]\ntensor U: f32[3,4]\ntensor Y: f32[3,4]\n"
                            "a: T[i] = X[i/4,i%4] over i: 12\nb: U[i,j] = T[4*i + j] over i: 3, j: 4\n"
