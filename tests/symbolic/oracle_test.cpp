@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
 #include "isamap/symbolic_compile.h"
+#include "program/masked_ends.h"
 #include "tests/symbolic/kernels.h"
 
 namespace isamap {
@@ -17,7 +19,8 @@ namespace {
 
 using Counts = std::vector<std::int64_t>;
 
-/// `bind` of a block: trips of loops over tiles and extents under masks become numbers.
+/// `bind` of a block: trips of loops over tiles and extents under masks become numbers. Lanes up to the end of a sum,
+/// whose numbers in a block are any that it has not, are negative.
 void bind_nodes(std::vector<Node>& nodes, const Block& block, const Counts& counts) {
   std::erase_if(nodes, [](const Node& node) { return std::holds_alternative<Comment>(node.is); });
   for (Node& node : nodes)
@@ -32,6 +35,8 @@ void bind_nodes(std::vector<Node>& nodes, const Block& block, const Counts& coun
       for (std::int64_t& extent : call->extents)
         if (const auto found = block.masked.find(extent); found != block.masked.end())
           extent = counts[static_cast<std::size_t>(found->second.first)] - found->second.second;
+        else if (const auto ended = block.ended.find(extent); ended != block.ended.end())
+          extent = -ended->second.lanes;
     }
 }
 
@@ -56,6 +61,14 @@ Counts counts_of(const Grid& grid, std::size_t number, std::int64_t steps) {
   return counts;
 }
 
+/// Lanes, and from where, in any order.
+std::multiset<std::string> lanes_to_end(const Block& block) {
+  std::multiset<std::string> found;
+  for (const auto& [extent, ended] : block.ended)
+    found.insert(print(ended.first) + " of axis " + std::to_string(ended.axis) + ", " + std::to_string(ended.lanes));
+  return found;
+}
+
 /// Blocks that were compared with the lowering of their numbers.
 int compare_blocks(const Grid& grid, const HardwareModel& model, std::int64_t steps) {
   int compared = 0;
@@ -67,9 +80,13 @@ int compare_blocks(const Grid& grid, const HardwareModel& model, std::int64_t st
     const auto lowered = lower(block.schedule, block_kernel(grid.shape, counts, adds), model);
     EXPECT_TRUE(lowered) << render(lowered.diagnostics());
     if (!lowered) continue;
-    Program bound = block.program, own = *lowered;
+    Block number;
+    number.program = *lowered;
+    EXPECT_TRUE(mask_ends(number, grid.shape, model));
+    Program bound = block.program, own = number.program;
     bind_nodes(bound.body, block, counts);
-    bind_nodes(own.body, {}, counts);
+    bind_nodes(own.body, number, counts);
+    EXPECT_EQ(lanes_to_end(number), lanes_to_end(block));
     for (Program* program : {&bound, &own}) bind_nodes(program->prepack, {}, counts);
     EXPECT_TRUE(bound.prepack == own.prepack) << grid.shape.kernel.name << " block " << b;
     EXPECT_TRUE(bound.body == own.body) << grid.shape.kernel.name << " block " << b << " at "
