@@ -81,7 +81,7 @@ TEST_F(ProgramCache, WhatWasNotUsedForTheLongestTimeIsEvictedBeyondABillionBytes
     const bool used = read_file(entry / "key", 100) == "program 5";
     fs::last_write_time(entry, fs::file_time_type::clock::now() - std::chrono::minutes(used ? 1 : 10));
   }
-  write_to_cache("new", "text");
+  for (int i = 0; i < 63; ++i) write_to_cache("new", "text");  // not each time
   EXPECT_EQ(read_from_cache("new"), "text");
   EXPECT_EQ(entries().size(), 1U + (std::size_t{3} << 28) / (100 << 20));
   const auto all = entries();

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <map>
+#include <mutex>
 #include <optional>
 
 #include "backends/common/process.h"
@@ -131,6 +133,24 @@ void prune(const fs::path& cache) {
   }
 }
 
+/// A look at every entry takes 20 ms of 2000, which a plan of a model would pay for each of its hundreds of parts: the
+/// first time in this process, and then after a 32nd of the entries, or of the bytes, that the directory may hold.
+bool is_prune_due(const fs::path& cache, std::uintmax_t bytes) {
+  struct Stored {
+    std::size_t entries = 0;
+    std::uintmax_t bytes = 0;
+  };
+  static std::mutex mutex;
+  static std::map<std::string, Stored> since;  // by directory
+  const std::lock_guard lock(mutex);
+  const auto [found, is_first] = since.try_emplace(cache.string());
+  Stored& stored = found->second;
+  stored = {stored.entries + 1, stored.bytes + bytes};
+  if (!is_first && stored.entries < max_entries / 32 && stored.bytes < max_bytes / 32) return false;
+  stored = {};
+  return true;
+}
+
 /// Concurrent processes may do the same: the last rename wins, and both entries are complete. After a crash data may be
 /// lost that are not flushed: whoever reads an entry sees it by the sums, so only entries whose content is not summed
 /// are `flushed` (three times 12 ms on a loaded disk, for each program).
@@ -151,7 +171,7 @@ void store(const fs::path& cache, const fs::path& entry, const KeptProgram& made
     }
   }
   fs::remove_all(folder, failed);  // including the loser of a race and the entry moved aside
-  prune(cache);
+  if (is_prune_due(cache, made_of.key.size() + made_of.content.size())) prune(cache);
 }
 
 std::string place_of(const std::string& key) { return fmt::format("{:016x}", fnv1a(key)); }
