@@ -3,6 +3,7 @@
 // The JSON documents of the command line, schema_version 1, as text.
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "driver/execute.h"
@@ -93,7 +94,8 @@ struct TargetRow {
   std::vector<Evidence> verified;     ///< empty: not stated
 };
 /// A table as a list of objects with the first row as keys; and plain strings.
-std::string json_of_rows(const std::string& key, const std::vector<std::vector<std::string>>& rows);
+std::string json_of_rows(const std::string& key, const std::vector<std::vector<std::string>>& rows,
+                         const std::set<std::string>& names = {});
 std::string json_of_texts(const std::vector<std::pair<std::string, std::string>>& texts);
 std::string json_of_targets(const std::vector<TargetRow>& targets);
 

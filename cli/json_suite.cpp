@@ -107,12 +107,38 @@ std::string json_of_difference(const Difference& difference) {
   return text_of(json);
 }
 
-std::string json_of_rows(const std::string& key, const std::vector<std::vector<std::string>>& rows) {
+namespace {
+
+/// "12", "0.5": a number; "80 %": 0.8; "1.2 [1.1, 1.3]": the value and its interval; what stands for none: null.
+Json json_of_cell(const std::string& text) {
+  for (const char* none : {"", "-", "none"})
+    if (text == none) return nullptr;
+  const auto number = [](const std::string& word) {
+    const Json json = Json::parse(word, nullptr, false);
+    return json.is_number() ? json : Json();
+  };
+  if (Json whole = number(text); whole.is_number()) return whole;
+  if (const std::size_t sign = text.find('%'); sign != std::string::npos && sign + 1 == text.size())
+    if (const Json share = number(text.substr(0, text.find_last_not_of(" %") + 1)); share.is_number())
+      return share.get<double>() / 100;
+  const std::size_t open = text.find(" ["), comma = text.find(", ", open == std::string::npos ? 0 : open);
+  if (open == std::string::npos || comma == std::string::npos || !text.ends_with(']')) return text;
+  const Json value = number(text.substr(0, open)), low = number(text.substr(open + 2, comma - open - 2)),
+             high = number(text.substr(comma + 2, text.size() - comma - 3));
+  if (!value.is_number() || !low.is_number() || !high.is_number()) return text;
+  return {{"value", value}, {"low", low}, {"high", high}};
+}
+
+}  // namespace
+
+std::string json_of_rows(const std::string& key, const std::vector<std::vector<std::string>>& rows,
+                         const std::set<std::string>& names) {
   Json json = document();
   json[key] = Json::array();
   for (std::size_t r = 1; r < rows.size(); ++r) {
     Json one = Json::object();
-    for (std::size_t c = 0; c < rows[r].size(); ++c) one[rows[0][c]] = rows[r][c];
+    for (std::size_t c = 0; c < rows[r].size(); ++c)
+      one[rows[0][c]] = names.contains(rows[0][c]) ? Json(rows[r][c]) : json_of_cell(rows[r][c]);
     json[key].push_back(std::move(one));
   }
   return text_of(json);

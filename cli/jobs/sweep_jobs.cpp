@@ -419,7 +419,7 @@ Exit results_of_sweep(const RecordedPlan& recorded) {
   const std::string text =
       table(rows) + fmt::format("\n{} of {} machines are on the front of {} and {}{}\n", front, machines.size(),
                                 axes->x, axes->y, all ? "" : "; --json lists all machines");
-  return deliver(recorded.options, recorded.options.json ? json_of_rows("machines", rows) : text,
+  return deliver(recorded.options, recorded.options.json ? json_of_rows("machines", rows, {"scalar", "front"}) : text,
                  tell_missing(recorded));
 }
 

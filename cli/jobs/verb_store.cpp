@@ -61,8 +61,10 @@ Exit verb_export(const Options& options, const ExportFlags& flags) {
   if (!flags.parquet.empty())
     if (const Diagnostics failed = jobs::write_parquet(*rows, flags.parquet); has_errors(failed))
       return fail(Exit::wrong_input, failed);
-  return deliver(options, options.json ? json_of_texts({{"records", std::to_string(rows->size())}})
-                                       : fmt::format("{} records\n", rows->size()));
+  return deliver(
+      options,
+      fmt::format(fmt::runtime(options.json ? "{{\n  \"schema_version\": 1,\n  \"records\": {}\n}}\n" : "{} records\n"),
+                  rows->size()));
 }
 
 Exit verb_index(const Options& options, const std::string& path) {

@@ -242,7 +242,7 @@ Exit verb_status(const Options& options, const WorkFlags& flags) {
       rows.push_back({std::string(what) + ": " + plan->jobs[job].name, "1"});
     }
   text += fmt::format("this machine is device {}\n", device_here());
-  return deliver(options, options.json ? json_of_rows("states", rows) : text,
+  return deliver(options, options.json ? json_of_rows("states", rows, {"state"}) : text,
                  progress.wrong > 0      ? Exit::wrong_result
                  : progress.given_up > 0 ? Exit::limit
                                          : Exit::ok);
