@@ -203,12 +203,17 @@ void add_lab_run_flags(Flags& flags) {
 
 namespace {
 
-/// The same command continues the file that it began.
-lab::WrittenBefore left_by_a_killed_run(const Options& options, const lab::Suite& suite, const lab::RunOptions& run) {
+/// The same command continues the file that it began. Empty: the file is not overwritten, and why was reported.
+std::optional<lab::WrittenBefore> left_by_a_killed_run(const Options& options, const lab::Suite& suite,
+                                                       const lab::RunOptions& run) {
   std::error_code none;
-  if (options.output.empty() || !std::filesystem::is_regular_file(options.output, none)) return {};
+  if (options.output.empty() || !std::filesystem::is_regular_file(options.output, none)) return lab::WrittenBefore{};
   const auto text = read_lab_file(options.output);
-  return text ? lab::written_before(*text, options.suite, suite, run) : lab::WrittenBefore{};
+  if (!text) return std::nullopt;
+  const std::string other = lab::held_by_another_run(*text, options.suite, suite, run);
+  if (other.empty()) return lab::written_before(*text, options.suite, suite, run);
+  fail(Exit::wrong_input, {error_at({options.output, 0, 0}, other, "name another file, or remove this one")});
+  return std::nullopt;
 }
 
 Exit verb_lab_run(const Options& options) {
@@ -219,10 +224,11 @@ Exit verb_lab_run(const Options& options) {
   if (!suite) return code;
   Lines lines(options.output);
   if (!lines.ok()) return lines.problem();
-  const lab::WrittenBefore before = left_by_a_killed_run(options, *suite, *run);
-  lines.keep(before.bytes);
+  const auto before = left_by_a_killed_run(options, *suite, *run);
+  if (!before) return Exit::wrong_input;
+  lines.keep(before->bytes);
   if (!lines.ok()) return lines.problem();
-  if (before.trials > 0) tell(fmt::format("{}: goes on behind {} trials", options.output, before.trials));
+  if (before->trials > 0) tell(fmt::format("{}: goes on behind {} trials", options.output, before->trials));
   answer_interrupts();
   Progress progress;
   std::size_t finished = 0, expected = 0;
@@ -234,7 +240,7 @@ Exit verb_lab_run(const Options& options) {
         expected = all;
         return continue_with_result();
       },
-      before);
+      *before);
   if (has_errors(failed)) return fail(Exit::wrong_input, failed);
   if (interrupted() && finished < expected && lines.ok())
     return fail(Exit::limit, fmt::format("interrupted: {} of {} trials are written", finished, expected));
@@ -259,7 +265,7 @@ Exit verb_lab_report(const Options& options) {
     if (!written) return fail(Exit::wrong_input, written.diagnostics());
   }
   const auto rows = lab_summary(*trials);
-  return deliver(options, options.json ? json_of_rows("strategies", rows) : table(rows), code);
+  return deliver(options, options.json ? json_of_rows("strategies", rows, {"strategy"}) : table(rows), code);
 }
 
 Exit verb_lab_csv(const Options& options, bool features) {
@@ -295,7 +301,7 @@ Exit verb_lab_optima(const Options& options) {
     if (const std::string wrong = lab::contradiction(instance, found); !wrong.empty())
       code = fail(Exit::wrong_result, {error_at(instance.where, wrong)});
   }
-  return deliver(options, options.json ? json_of_rows("instances", rows) : table(rows), code);
+  return deliver(options, options.json ? json_of_rows("instances", rows, {"instance", "proof"}) : table(rows), code);
 }
 
 void add_optima_flags(Flags& flags) {

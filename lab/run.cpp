@@ -222,6 +222,18 @@ WrittenBefore written_before(const std::string& text, const std::string& suite_n
   return before;
 }
 
+std::string held_by_another_run(const std::string& text, const std::string& suite_name, const Suite& suite,
+                                const RunOptions& options) {
+  const std::string header = json_of_header(suite_name, suite, options);
+  if (text.starts_with(header) || header.starts_with(text)) return "";
+  const std::size_t end = text.find('\n');
+  const auto differences =
+      end == std::string::npos ? std::nullopt : differences_of_headers(text.substr(0, end), header);
+  if (!differences) return "is no file of trials";
+  if (end + 1 == text.size()) return "";  // a header alone
+  return "holds trials of another run: " + *differences;
+}
+
 std::string hash_of(const std::string& text) { return fmt::format("{:016x}", fnv1a(text)); }
 
 }  // namespace isamap::lab

@@ -78,6 +78,10 @@ struct WrittenBefore {
 /// of the trials. No bytes: another run.
 WrittenBefore written_before(const std::string& text, const std::string& suite_name, const Suite& suite,
                              const RunOptions& options);
+/// Why `run` of this suite with these options must not overwrite a file with this text: "holds trials of another run:
+/// its seeds are 2, not 3". Empty: it holds no trials, or those of an earlier `run` of the same.
+std::string held_by_another_run(const std::string& text, const std::string& suite_name, const Suite& suite,
+                                const RunOptions& options);
 
 /// JSON lines: a header, then a trial each, in the order instance, strategy, seed. `write` receives each line once
 /// those before it are complete. Errors: a strategy or cost model that cannot be made, or fails. `progress` is asked

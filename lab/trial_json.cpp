@@ -2,9 +2,12 @@
 #include "lab/trial_json.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <tuple>
+#include <vector>
 
 #include "isamap/frontends.h"
 
@@ -66,7 +69,51 @@ std::vector<std::string> words_of(const SpaceOptions& space) {
   return words;
 }
 
+/// "7", "small", "random, genetic", "evals=300".
+std::string in_words(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array() && !value.is_object()) return value.dump();
+  std::string text;
+  for (const auto& [key, one] : value.items())
+    text += (text.empty() ? "" : ", ") + (value.is_object() ? key + "=" : "") + in_words(one);
+  return text;
+}
+
+/// "its instances are others", "its instance 'a' differs in target_hash"; empty: they are equal.
+std::string difference_of_instances(const Json& written, const Json& now) {
+  if (written.size() != now.size()) return "its instances are others";
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    if (written[i].at("name") != now[i].at("name")) return "its instances are others";
+    for (const auto& [key, value] : now[i].items())
+      if (written[i].value(key, Json()) != value)
+        return fmt::format("its instance '{}' differs in {}", in_words(now[i].at("name")), key);
+  }
+  return "";
+}
+
 }  // namespace
+
+std::optional<std::string> differences_of_headers(const std::string& written, const std::string& now) {
+  const Json a = Json::parse(written, nullptr, false), b = Json::parse(now);
+  if (!a.is_object() || a.value("kind", Json()) != b.at("kind")) return std::nullopt;
+  std::vector<std::string> found;
+  try {
+    for (const auto& [key, verb, absent] : {std::tuple("suite", "is", Json()),
+                                            {"strategies", "are", Json()},
+                                            {"seeds", "are", Json()},
+                                            {"seed", "is", Json()},
+                                            {"budget", "is", Json()},
+                                            {"cost", "is", Json(RunOptions{}.cost)}})
+      if (const Json before = a.value(key, absent), after = b.value(key, absent); before != after)
+        found.push_back(fmt::format("its {} {} {}, not {}", key, verb, in_words(before), in_words(after)));
+    if (auto instances = difference_of_instances(a.at("instances"), b.at("instances")); !instances.empty())
+      found.push_back(std::move(instances));
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+  if (found.empty()) found.emplace_back("its first line is of another version");
+  return fmt::format("{}", fmt::join(found, "; "));
+}
 
 std::string json_of_header(const std::string& suite_name, const Suite& suite, const RunOptions& options) {
   Json json;

@@ -51,6 +51,34 @@ TEST(Lab, TwoRunsDoNotWriteOneFile) {
   EXPECT_EQ(isamap({"lab", "report", trials}).code, 0) << "it is whole";
 }
 
+TEST(Lab, FilesOfOtherRunsAreNotOverwritten) {
+  const Folder folder;
+  const std::string trials = folder / "t.jsonl";
+  const auto run = [&](const std::string& seeds, const std::string& evaluations) {
+    return isamap({"lab", "run", "small", "--strategies", "random", "--seeds", seeds, "--budget",
+                   "evals=" + evaluations, "-o", trials});
+  };
+  ASSERT_EQ(run("1", "5").code, 0);
+  const std::string whole = read_file(trials);
+  const Said other = run("2", "6");
+  EXPECT_EQ(other.code, 1);
+  EXPECT_EQ(other.err, trials +
+                           ": holds trials of another run: its seeds are 1, not 2; its budget is evals=5, not evals=6\n"
+                           "  hint: name another file, or remove this one\n");
+  EXPECT_EQ(read_file(trials), whole);
+  EXPECT_EQ(run("1", "5").code, 0) << "the same command";
+  folder.write("t.jsonl", "my notes\n");
+  EXPECT_NE(run("1", "5").err.find("is no file of trials"), std::string::npos);
+  EXPECT_EQ(read_file(trials), "my notes\n");
+  for (const std::string& nothing : {std::string(), whole.substr(0, 30), whole.substr(0, whole.find('\n') + 1)}) {
+    folder.write("t.jsonl", nothing);
+    EXPECT_EQ(run("1", "6").code, 0) << nothing;
+  }
+  folder.write("t.jsonl", whole.substr(0, 30));
+  EXPECT_EQ(run("1", "5").code, 0) << "killed in the first line";
+  EXPECT_EQ(read_file(trials), whole);
+}
+
 TEST(Lab, ReportsLeaveOutStrategiesWithoutATrialAndReplayFindsASuiteBesideTheFile) {
   const Folder folder;
   const std::string suite =
