@@ -136,7 +136,8 @@ Diagnostics JobStore::State::read_more(std::size_t at) {
     if (const auto head = head_of(line)) {
       learn(*head, {at, file.read + begin, end - begin});
     } else if (!line.empty()) {
-      warnings.push_back(error_at({file.path, file.lines, 0}, "is no whole record: left out", "its job is done again"));
+      warnings.push_back(error_at({file.path, file.lines, 0}, "is no whole record: left out",
+                                  "its job is done again; `isamap merge DIR -o NEW` makes a store without the line"));
       warnings.back().severity = Severity::warning;
     }
   }

@@ -9,6 +9,7 @@
 
 #include "backends/common/process.h"
 #include "build_facts.h"
+#include "cli/sources_version.h"
 #include "ir/text/parse.h"
 
 namespace isamap::cli {
@@ -149,7 +150,8 @@ jobs::Outcome not_done(Exit code, const Diagnostics& problems) {
 }
 
 std::string versions_json() {
-  return fmt::format("{{\"isamap\":\"{}\",\"record\":{}}}", ISAMAP_VERSION, jobs::record_version);
+  return fmt::format(R"({{"isamap":"{}","record":{},"sources":"{}"}})", ISAMAP_VERSION, jobs::record_version,
+                     sources_version);
 }
 
 void tell_without_result(const jobs::JobQueue& queue, const jobs::Plan& plan, const std::vector<std::size_t>& which,

@@ -118,30 +118,36 @@ TEST(Cluster, DamagedResultsAreDoneAgain) {
     EXPECT_NE(said.err.find(place), std::string::npos) << said.err;
     EXPECT_EQ(said.code, verb == std::string("status") ? 0 : 4) << said.err;
   }
+  const auto states = parsed(isamap({"status", lab.plan, "--store", lab.store("store"), "--json"}))["states"];
+  EXPECT_EQ(states[0]["state"], "done");
+  EXPECT_TRUE(states[0]["jobs"].is_number()) << states;
   const Said again = lab.work("store");
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_NE(again.err.find("work: did 1 job;"), std::string::npos) << again.err;
   EXPECT_EQ(lab.results("store"), lab.serial);
 }
 
-/// The same jobs for another version of the program.
+/// The same jobs for another version of the program, and of its sources.
 TEST(Cluster, JobsOfOtherVersionsAreRefused) {
   const PlannedLab lab;
-  const std::string text = read_file(lab.plan), version = "\"versions\":{\"isamap\":\"";
-  jobs::Plan other = *jobs::parse_plan(text, "plan");
-  std::vector<jobs::Job> old = std::move(other.jobs);
-  other.jobs.clear();
-  other.places.clear();
-  for (jobs::Job& job : old) {
-    const std::size_t at = job.text.find(version);
-    ASSERT_NE(at, std::string::npos);
-    other.add(job.text.insert(at + version.size(), "9."));
+  const std::string text = read_file(lab.plan);
+  for (const std::string version : {"\"versions\":{\"isamap\":\"", "\"sources\":\""}) {
+    jobs::Plan other = *jobs::parse_plan(text, "plan");
+    std::vector<jobs::Job> old = std::move(other.jobs);
+    other.jobs.clear();
+    other.places.clear();
+    for (jobs::Job& job : old) {
+      const std::size_t at = job.text.find(version);
+      ASSERT_NE(at, std::string::npos) << version;
+      other.add(job.text.insert(at + version.size(), "9."));
+    }
+    const Said refused = isamap({"work", lab.folder.write("old", jobs::print(other)), "--store", lab.store("none")});
+    EXPECT_EQ(refused.code, 1) << refused.err;
+    EXPECT_NE(refused.err.find("the plan is for the versions {\"isamap\":\""), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("\":\"9."), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("; this program is {\"isamap\":\""), std::string::npos) << refused.err;
+    EXPECT_FALSE(fs::exists(lab.store("none"))) << "nothing is done";
   }
-  const Said refused = isamap({"work", lab.folder.write("old", jobs::print(other)), "--store", lab.store("none")});
-  EXPECT_EQ(refused.code, 1) << refused.err;
-  EXPECT_NE(refused.err.find("the plan is for the versions {\"isamap\":\"9."), std::string::npos) << refused.err;
-  EXPECT_NE(refused.err.find("; this program is {\"isamap\":\""), std::string::npos) << refused.err;
-  EXPECT_FALSE(fs::exists(lab.store("none"))) << "nothing is done";
 }
 
 TEST(Cluster, TwoWritersInOneFolder) {
@@ -456,6 +462,11 @@ TEST(Cluster, ReportsTakePartsOfARun) {
     EXPECT_EQ(parts.code, 0) << parts.err;
     EXPECT_EQ(parts.out, isamap({"lab", verb, both}).out) << verb;
   }
+  const auto row = parsed(isamap({"lab", "report", both, "--json"}))["strategies"][0];
+  EXPECT_EQ(row["strategy"], "random");
+  EXPECT_EQ(row["no legal"], 0);
+  EXPECT_LE(row["30 evals"]["low"], row["30 evals"]["value"]);
+  EXPECT_TRUE(row["at optimum"].is_number()) << row;
   ASSERT_EQ(
       isamap({"lab", "run", "small", "--strategies", "random", "--budget", "evals=31", "--seeds", "1", "-o", other})
           .code,
