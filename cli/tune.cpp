@@ -229,6 +229,7 @@ Measurer by_running(const MeasureOptions& options) {
     const auto runner = make_runner(model);
     MeasureOptions with = options;
     with.make_another = runners_side_by_side(model);
+    with.ahead = [&model] { compilers_for(model); };  // tries them; the best program is timed by each
     return measure(programs, *runner, with);
   };
 }

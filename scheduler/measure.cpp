@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/measure.h"
 
-#include <sched.h>
-
 #include <algorithm>
-#include <cstring>
 
 #include "ir/evaluation/error_bounds.h"
 #include "isamap/interpret.h"
 #include "isamap/scheduler.h"
+#include "scheduler/screening.h"
+#include "support/affinity.h"
 #include "support/stop.h"
 #include "support/threads.h"
 
@@ -20,6 +19,14 @@ std::string why_not(const RunOutcome& outcome) {
   if (!outcome.missing.empty()) return outcome.missing;
   return outcome.limit.empty() ? outcome.environment : outcome.limit;
 }
+
+/// Programs that were slower than the fastest by more than this beside compilers are not timed alone.
+constexpr double worth_timing_alone = 1.1;
+constexpr std::size_t most_finalists = 4;  ///< of the others; more only if times are equal
+/// They have been timed so often before the rounds.
+constexpr int times_beside_compilers = 2;
+/// A first time beside compilers that is longer than this one is not taken for a disturbed one.
+constexpr double worth_another_time = 1.6;
 
 using Cases = ReferenceResults::Cases;
 using CasesOfEach = std::vector<std::shared_ptr<const Cases>>;  ///< by program
@@ -110,16 +117,19 @@ bool runs_in_parallel(const std::vector<Node>& nodes) {
   });
 }
 
-/// The data to compare with. Compilers run meanwhile, `options.jobs` at a time; with one job before.
+/// The data to compare with.
+CasesOfEach interpreted(const std::vector<Program>& programs, const MeasureOptions& options) {
+  std::vector<const Kernel*> kernels;
+  for (const Program& program : programs) kernels.push_back(&program.kernel);
+  return options.references->of(kernels, options.seed);
+}
+
+/// The same. Compilers run meanwhile, `options.jobs` at a time; with one job before.
 CasesOfEach prepared(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options) {
   std::vector<const Program*> all;
-  std::vector<const Kernel*> kernels;
-  for (const Program& program : programs) {
-    all.push_back(&program);
-    kernels.push_back(&program.kernel);
-  }
+  for (const Program& program : programs) all.push_back(&program);
   CasesOfEach cases;
-  const auto interpret_all = [&] { cases = options.references->of(kernels, options.seed); };
+  const auto interpret_all = [&] { cases = interpreted(programs, options); };
   for_each_in_parallel(2, options.jobs > 1 ? 2 : 1, [&](std::size_t i) {
     const StopWhen scope(options.stopped);
     i == 0 ? runner.prepare(all, std::max(1, options.jobs), options.stopped) : interpret_all();
@@ -149,6 +159,13 @@ bool may_be_fastest(const std::vector<double>& own, const std::vector<double>& f
   return *std::min_element(own.begin(), own.end()) <= *most * (*most / *least);
 }
 
+/// 0: it has no time.
+double time_once(const Program& program, const Cases& cases, Runner& runner, const MeasureOptions& options) {
+  std::vector<TensorData> data = cases.back().inputs;
+  const auto outcome = runner.run(program, data, options.limits, options.min_seconds);
+  return outcome ? outcome->seconds : 0;
+}
+
 /// By program; programs with `timed` only.
 std::vector<std::vector<double>> time_all(const std::vector<Program>& programs, const std::vector<bool>& timed,
                                           const CasesOfEach& cases, Runner& runner, const MeasureOptions& options) {
@@ -159,30 +176,118 @@ std::vector<std::vector<double>> time_all(const std::vector<Program>& programs, 
       if (!one.empty() && (fastest.empty() || median(one) < median(fastest))) fastest = one;
     for (std::size_t p = 0; p < programs.size() && !is_stopped(options); ++p) {
       if (!timed[p] || !may_be_fastest(times[p], fastest)) continue;
-      std::vector<TensorData> data = cases[p]->back().inputs;
-      const auto outcome = runner.run(programs[p], data, options.limits, options.min_seconds);
-      if (outcome && outcome->seconds > 0) times[p].push_back(outcome->seconds);
+      if (const double seconds = time_once(programs[p], *cases[p], runner, options); seconds > 0)
+        times[p].push_back(seconds);
     }
   }
   return times;
+}
+
+bool is_timed(const Measured& one) { return one.correct() && one.executed != ExecutionMode::simulator; }
+
+/// Times beside compilers: the smaller one of two, of half the length, for those that may be worth timing alone.
+class TimesBesideCompilers {
+ public:
+  TimesBesideCompilers(std::size_t count, const MeasureOptions& options) : seconds_(count), options_(options) {
+    options_.min_seconds /= 2;
+  }
+  /// False: another time changes nothing.
+  bool time(std::size_t p, const Program& program, const Cases& cases, Runner& runner) {
+    const auto alone = options_.alone ? options_.alone() : nullptr;
+    const double now = time_once(program, cases, runner, options_);
+    const bool first = seconds_[p] == 0;
+    if (now > 0 && (first || now < seconds_[p])) seconds_[p] = now;
+    if (now > 0 && (least_ == 0 || now < least_)) least_ = now;
+    return first && now > 0 && now <= least_ * worth_another_time;
+  }
+  std::vector<double> seconds() && { return std::move(seconds_); }
+
+ private:
+  std::vector<double> seconds_;  ///< 0: it has no time
+  double least_ = 0;
+  MeasureOptions options_;
+};
+
+/// Compiled, compared, and timed while others are compiled (scheduler/screening.h); 0: it has no time.
+std::vector<double> screened(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
+                             CasesOfEach& cases, std::vector<Measured>& results) {
+  TimesBesideCompilers times(programs.size(), options);
+  const auto step = [&](const std::function<void()>& work) {
+    const StopWhen scope(options.stopped);
+    if (!is_stopped(options)) work();
+  };
+  screen(programs.size(), options.jobs,
+         {[&] { step([&] { cases = interpreted(programs, options); }); }, options.ahead,
+          [&](std::size_t p) { step([&] { options.make_another()->prepare({&programs[p]}, 1, options.stopped); }); },
+          [&](std::size_t p) {
+            step([&] { results[p] = checked(programs[p], *options.make_another(), *cases[p], options.limits); });
+            return is_timed(results[p]);
+          },
+          [&](std::size_t p) {
+            bool again = false;
+            step([&] { again = times.time(p, programs[p], *cases[p], runner); });
+            return again;
+          }});
+  return std::move(times).seconds();
+}
+
+/// Are programs worth a time beside compilers? Those with threads need all processors.
+bool can_be_screened(const std::vector<Program>& programs, const MeasureOptions& options) {
+  return options.jobs > 1 && options.make_another && programs.size() > 1 && own_processors().size() > 1 &&
+         std::none_of(programs.begin(), programs.end(), [](const Program& p) { return runs_in_parallel(p.body); });
+}
+
+/// The few whose times beside compilers are near the least one.
+void leave_slow_out(const std::vector<double>& screened, std::vector<bool>& timed) {
+  std::vector<double> ascending;
+  for (std::size_t p = 0; p < timed.size(); ++p)
+    if (timed[p] && screened[p] > 0) ascending.push_back(screened[p]);
+  std::sort(ascending.begin(), ascending.end());
+  const double most = ascending.empty() ? 0
+                                        : std::min(ascending.front() * worth_timing_alone,
+                                                   ascending[std::min(most_finalists, ascending.size()) - 1]);
+  for (std::size_t p = 0; p < timed.size(); ++p) timed[p] = timed[p] && screened[p] > 0 && screened[p] <= most;
+}
+
+/// Times beside compilers of programs that were not timed alone, in the measure of those that were: a program that was
+/// `times` slower than the fastest then is so now.
+void rescale(const std::vector<double>& screened, std::vector<Measured>& results) {
+  std::optional<std::size_t> fastest;
+  for (std::size_t p = 0; p < results.size(); ++p)
+    if (results[p].seconds > 0 && (!fastest || screened[p] < screened[*fastest])) fastest = p;
+  if (!fastest) return;
+  const double scale = results[*fastest].seconds / screened[*fastest];
+  for (std::size_t p = 0; p < results.size(); ++p)
+    if (is_timed(results[p]) && results[p].seconds == 0) results[p].seconds = screened[p] * scale;
 }
 
 /// Into `results`, one for each program, as far as it comes.
 void measure_all(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
                  std::vector<Measured>& results) {
   if (programs.empty()) return;
-  const CasesOfEach cases = prepared(programs, runner, options);
-  check_all(programs, runner, cases, options, results);
-  std::optional<PinnedThread> pinned;  // not for threads, which need a processor each
+  const bool screens = can_be_screened(programs, options);
+  CasesOfEach cases;
+  std::vector<double> beside_compilers;
+  if (screens) {
+    beside_compilers = screened(programs, runner, options, cases, results);
+  } else {
+    cases = prepared(programs, runner, options);
+    check_all(programs, runner, cases, options, results);
+  }
+  std::optional<Affinity> pinned;  // not for threads, which need a processor each
   if (std::none_of(programs.begin(), programs.end(), [](const Program& p) { return runs_in_parallel(p.body); }))
-    pinned.emplace();
+    pinned.emplace(std::vector<int>{current_processor()});
   std::vector<bool> timed;
-  for (const Measured& one : results) timed.push_back(one.correct() && one.executed != ExecutionMode::simulator);
+  for (const Measured& one : results) timed.push_back(is_timed(one));
+  if (screens) leave_slow_out(beside_compilers, timed);
   if (std::find(timed.begin(), timed.end(), true) == timed.end()) return;
   const auto alone = options.alone ? options.alone() : nullptr;
-  const auto times = time_all(programs, timed, cases, runner, options);
+  MeasureOptions rounds = options;
+  if (screens) rounds.rounds = std::max(1, options.rounds - times_beside_compilers);
+  const auto times = time_all(programs, timed, cases, runner, rounds);
   for (std::size_t p = 0; p < programs.size(); ++p)
     if (!times[p].empty()) results[p].seconds = median(times[p]);
+  if (screens) rescale(beside_compilers, results);
 }
 
 }  // namespace
@@ -228,28 +333,6 @@ std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runn
       one.interrupted = true;
     }
   return results;
-}
-
-PinnedThread::PinnedThread() : before_(sizeof(cpu_set_t)) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) {
-    before_.clear();
-    return;
-  }
-  std::memcpy(before_.data(), &set, sizeof set);
-  const int here = sched_getcpu();
-  if (here < 0 || here >= CPU_SETSIZE) return;
-  CPU_ZERO(&set);
-  CPU_SET(here, &set);
-  sched_setaffinity(0, sizeof set, &set);  // without permission times are only noisier
-}
-
-PinnedThread::~PinnedThread() {
-  if (before_.empty()) return;
-  cpu_set_t set;
-  std::memcpy(&set, before_.data(), sizeof set);
-  sched_setaffinity(0, sizeof set, &set);
 }
 
 std::unique_ptr<CostModel> make_cost_model_measured(Runner& runner, const MeasureOptions& options) {

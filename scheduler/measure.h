@@ -41,12 +41,14 @@ struct MeasureOptions {
   double min_seconds = 0.02;  ///< of each timing
   std::uint64_t seed = 0;     ///< of the data
   RunLimits limits;
-  int jobs = 1;                        ///< programs compiled, and compared, at a time, before the first is timed
+  int jobs = 1;                        ///< programs compiled, and compared, at a time
   std::function<bool()> stopped = {};  ///< true: what is measured so far is enough
   /// Makes a runner like the one that measures, for each thread that compares; empty: one thread compares.
   std::function<std::unique_ptr<Runner>()> make_another = {};
   /// Called before the first timing; what it returns lives until the last one, such as a lock of the machine.
   std::function<std::shared_ptr<void>()> alone = {};
+  /// What will be needed later, done while programs are compiled; empty: nothing.
+  std::function<void()> ahead = {};
   std::shared_ptr<ReferenceResults> references = std::make_shared<ReferenceResults>();  ///< copies share them
 };
 
@@ -64,21 +66,12 @@ struct Measured {
 /// Interleaved, so that transient slowdowns of the machine affect all programs and medians stay comparable. From the
 /// third round on, programs are left out whose fastest time is above the slowest of the fastest program by more than
 /// the times of that one differ: their medians are those of fewer times.
+/// With several jobs and processors each program is timed beside the compilers of others (scheduler/screening.h),
+/// and those near the fastest again, in these rounds, with nothing else running. Only they can be the fastest: the time
+/// of another one is its time beside compilers in proportion to that of the fastest.
 /// Each program is compared with the interpreter's results for its own kernel: programs of one kernel differ there if
 /// their schedules split statements (scheduler/nest/scheduled_kernel.h). Inputs have the same numbers in all of them.
 std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options);
-
-/// Pins this thread, and processes it starts, to its current processor.
-class PinnedThread {
- public:
-  PinnedThread();
-  ~PinnedThread();
-  PinnedThread(const PinnedThread&) = delete;
-  PinnedThread& operator=(const PinnedThread&) = delete;
-
- private:
-  std::vector<unsigned char> before_;
-};
 
 /// A cost model that runs the emitted program once. Seconds become cycles by the clock of the machine. Candidates with
 /// wrong results are illegal.

@@ -16,6 +16,7 @@
 #include "scheduler/cost/learned_cost.h"
 #include "scheduler/cost/regression.h"
 #include "scheduler/measure.h"
+#include "support/affinity.h"
 #include "tests/scheduler/hierarchy_support.h"
 
 namespace isamap {
@@ -165,7 +166,7 @@ class Liar final : public Runner {
 class Counting final : public Runner {
  public:
   struct Counts {
-    std::atomic<int> running{0}, most{0}, runs{0}, timed_at_once{0};
+    std::atomic<int> running{0}, most{0}, runs{0}, times{0}, timing{0}, timed_at_once{0}, beside_others{0};
   };
   explicit Counting(Counts& counts) : counts_(counts) {}
   Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits&,
@@ -174,10 +175,14 @@ class Counting final : public Runner {
     ++counts_.runs;
     for (int seen = counts_.most; seen < now && !counts_.most.compare_exchange_weak(seen, now);) {
     }
-    if (min_seconds > 0 && now > 1) ++counts_.timed_at_once;
+    const bool timed = min_seconds > 0;
+    if (timed && ++counts_.timing > 1) ++counts_.timed_at_once;
+    if (timed && now > 1) ++counts_.beside_others;
+    if (timed) ++counts_.times;
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
     interpret(program.kernel, data);
     if (program.name == "wrong") data.back().bytes.front() ^= 0x55;
+    if (timed) --counts_.timing;
     --counts_.running;
     RunOutcome outcome;
     outcome.executed = ExecutionMode::native;
@@ -231,6 +236,28 @@ TEST(CostModels, ProgramsThatCannotBeTheFastestAreTimedTwice) {
   EXPECT_EQ(found[3].seconds, 0.99) << "one slow time does not decide";
 }
 
+TEST(CostModels, ProgramsThatAreSlowBesideCompilersAreNotTimedAlone) {
+  if (own_processors().size() < 2) GTEST_SKIP() << "one processor";
+  const Scheduling s;
+  Schedule schedule;
+  schedule.nests = {s.nest};
+  const auto program = lower(schedule, s.kernel, s.model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  std::vector<Program> programs(3, *program);
+  const std::vector<std::string> names{"fast", "near", "slow"};
+  for (std::size_t p = 0; p < names.size(); ++p) programs[p].name = names[p];
+  Scripted runner({{"fast", {2.0, 2.2, 1.0}}, {"near", {3.0, 2.1, 0.99}}, {"slow", {3.0, 3.1}}});
+  MeasureOptions options;
+  options.rounds = 2;
+  options.jobs = 2;
+  options.make_another = [] { return std::make_unique<Scripted>(std::map<std::string, std::vector<double>>{}); };
+  const std::vector<Measured> found = measure(programs, runner, options);
+  EXPECT_EQ(runner.timed, (std::map<std::string, std::size_t>{{"fast", 3}, {"near", 3}, {"slow", 2}}));
+  EXPECT_EQ(found[0].seconds, 1.0);
+  EXPECT_EQ(found[1].seconds, 0.99) << "what is fastest is decided alone";
+  EXPECT_EQ(found[2].seconds, 1.5) << "in proportion to the fastest beside compilers";
+}
+
 TEST(CostModels, TheMachineIsLockedWhileProgramsAreTimed) {
   const Scheduling s;
   Schedule schedule;
@@ -278,6 +305,9 @@ TEST(CostModels, ProgramsAreComparedSideBySideAndTimedAlone) {
       EXPECT_EQ(measured[p].verdict, p == 4 ? RunVerdict::wrong_result : RunVerdict::correct)
           << jobs << ": " << p << ": " << measured[p].problem;
     EXPECT_EQ(counts.timed_at_once, 0) << jobs;
+    const bool screened = jobs > 1 && own_processors().size() > 1;
+    EXPECT_GE(counts.times, screened ? 8 * 2 + 4 : 8 * 3) << jobs << ": twice beside others, then alone";
+    EXPECT_LE(counts.beside_others, screened ? 16 : 0) << jobs << ": the rounds are alone";
     EXPECT_EQ(counts.most > 1, jobs > 1) << jobs;
     EXPECT_LE(counts.most, jobs);
   }

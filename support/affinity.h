@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Which processors threads run on.
+
+#include <vector>
+
+namespace isamap {
+
+/// Numbers of the processors that this thread may use, ascending. Empty: the system does not say.
+std::vector<int> own_processors();
+/// The one that it runs on; -1: the system does not say.
+int current_processor();
+
+/// Restricts this thread, and the threads and processes that it starts, to some processors while it lives. Without
+/// permission, or without any, nothing changes.
+class Affinity {
+ public:
+  explicit Affinity(const std::vector<int>& processors);
+  ~Affinity();
+  Affinity(const Affinity&) = delete;
+  Affinity& operator=(const Affinity&) = delete;
+
+ private:
+  std::vector<int> before_;
+};
+
+}  // namespace isamap
