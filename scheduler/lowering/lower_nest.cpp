@@ -83,6 +83,14 @@ Diagnostics holder_mismatch(const NestParts& parts, int access, const TileLayout
 
 using StepAt = std::function<Result<Nodes>(const AffineExpr& number, std::int64_t size)>;
 
+/// Problems of the tail alone, whose whole tiles have none.
+Diagnostics of_last_tile(Diagnostics problems, const std::string& dim, const StepCounts& all) {
+  const std::string note =
+      fmt::format("in the last tile of {}, of {} points; the whole ones, of {}, are legal", dim, all.rest, all.tile);
+  for (Diagnostic& problem : problems) problem.notes.push_back(note);
+  return problems;
+}
+
 /// Loops over the steps before, in and after the interior, then the tail.
 Result<Nodes> peeled_loops(Lowering& lowering, const For& f, const std::string& dim, const StepCounts& all,
                            const Interior& whole, const StepAt& step) {
@@ -101,7 +109,7 @@ Result<Nodes> peeled_loops(Lowering& lowering, const For& f, const std::string& 
   }
   if (rest == 0) return nodes;
   auto last = step(AffineExpr(full), rest);
-  if (!last) return last;
+  if (!last) return of_last_tile(last.diagnostics(), dim, all);
   append(nodes, std::move(*last));
   return nodes;
 }

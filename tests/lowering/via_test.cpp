@@ -54,5 +54,21 @@ TEST(Via, NotesSayWhichAxis) {
   EXPECT_NE(said.notes.find("pass_f32 moves 16 along its j; the tile has 5 along j"), std::string::npos) << said.notes;
 }
 
+TEST(Via, ARefusalOfTheTailAloneSaysSo) {
+  const std::vector<std::string> lines{"for i by 1",
+                                       "for j by 4",
+                                       "stage C in vec",
+                                       "for k by 1",
+                                       "stage B in vec via load_f32",
+                                       "stage A in vec",
+                                       "do s0 with fmla_f32(j=j)"};
+  const auto note = [&](const std::string& dims) -> std::string {
+    const auto program = lower(schedule_of(lines), formula("C[i,j] += A[i,k] * B[k,j]", dims), machine("arm_neon"));
+    return program ? "" : program.diagnostics().front().notes.back();
+  };
+  EXPECT_EQ(note("i=4,j=8,k=4"), "");
+  EXPECT_EQ(note("i=4,j=10,k=4"), "in the last tile of j, of 2 points; the whole ones, of 4, are legal");
+}
+
 }  // namespace
 }  // namespace isamap
