@@ -29,11 +29,16 @@ void PartComparisons::add(std::size_t part, Kernel kernel, std::vector<TensorDat
     std::vector<TensorData> expected, found;
   };
   auto work = std::make_shared<Work>(Work{std::move(kernel), std::move(before), std::move(found)});
-  queue_.add([this, part, work = std::move(work)] {
-    interpret(work->kernel, work->expected);
-    results_[part] = compare(work->kernel, work->expected, work->found);
-    if (!results_[part]->equal) all_equal_ = false;
-  });
+  std::size_t bytes = 0;
+  for (const auto* all : {&work->expected, &work->found})
+    for (const TensorData& one : *all) bytes += one.bytes.size();
+  queue_.add(
+      [this, part, work = std::move(work)] {
+        interpret(work->kernel, work->expected);
+        results_[part] = compare(work->kernel, work->expected, work->found);
+        if (!results_[part]->equal) all_equal_ = false;
+      },
+      bytes);
 }
 
 std::vector<std::optional<Comparison>> PartComparisons::finish() {

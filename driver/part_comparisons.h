@@ -26,7 +26,9 @@ std::vector<TensorData> tensors_of_part(const Kernel& part, const TensorPlaces& 
 
 class PartComparisons {
  public:
-  PartComparisons(std::size_t parts, int jobs) : results_(parts), queue_(jobs) {}
+  static constexpr std::size_t most_waiting = std::size_t{256} << 20;  ///< bytes
+
+  PartComparisons(std::size_t parts, int jobs) : results_(parts), queue_(jobs, most_waiting) {}
 
   /// `before`: all tensors of the kernel as the part found them; `found`: with what it wrote. By tensor.
   void add(std::size_t part, Kernel kernel, std::vector<TensorData> before, std::vector<TensorData> found);

@@ -14,19 +14,26 @@
 namespace isamap {
 
 struct TaskQueue::State {
+  struct Waiting {
+    std::size_t number;
+    Task task;
+    std::size_t bytes;
+  };
   std::vector<std::thread> threads;
+  std::size_t most_bytes = 0;
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<std::pair<std::size_t, Task>> waiting;  ///< by number; this and the following are guarded
-  std::size_t added = 0, running = 0;
+  std::deque<Waiting> waiting;  ///< by number; this and the following are guarded
+  std::size_t added = 0, running = 0, bytes = 0;
   bool ending = false;
   std::size_t failed_at = 0;
   std::exception_ptr failure;
 
   /// The lock is held, and again at the end; something waits.
   void execute_first(std::unique_lock<std::mutex>& lock) {
-    auto [number, task] = std::move(waiting.front());
+    auto [number, task, held] = std::move(waiting.front());
     waiting.pop_front();
+    bytes -= held;
     ++running;
     lock.unlock();
     std::exception_ptr problem;
@@ -40,7 +47,7 @@ struct TaskQueue::State {
     --running;
     if (problem && (!failure || number < failed_at)) failed_at = number, failure = problem;
     decltype(waiting) dropped;
-    if (failure) dropped.swap(waiting);
+    if (failure) dropped.swap(waiting), bytes = 0;
     changed.notify_all();
     lock.unlock();
     dropped.clear();  // outside the lock, too
@@ -57,7 +64,8 @@ struct TaskQueue::State {
   }
 };
 
-TaskQueue::TaskQueue(int jobs) : state_(std::make_unique<State>()) {
+TaskQueue::TaskQueue(int jobs, std::size_t most_bytes) : state_(std::make_unique<State>()) {
+  state_->most_bytes = most_bytes;
   state_->threads = start_threads(jobs - 1, [state = state_.get()] { state->serve(); });
 }
 
@@ -70,12 +78,17 @@ TaskQueue::~TaskQueue() {
   for (std::thread& thread : state_->threads) thread.join();
 }
 
-void TaskQueue::add(Task task) {
+void TaskQueue::add(Task task, std::size_t bytes) {
   std::unique_lock lock(state_->mutex);
   if (state_->failure) return;
-  state_->waiting.emplace_back(state_->added++, std::move(task));
+  state_->waiting.push_back({state_->added++, std::move(task), bytes});
+  state_->bytes += bytes;
   state_->changed.notify_one();
-  while (state_->waiting.size() > state_->threads.size()) state_->execute_first(lock);
+  const auto executes_one = [&] {
+    if (state_->threads.empty()) return !state_->waiting.empty();
+    return state_->waiting.size() > state_->threads.size() && state_->bytes >= state_->most_bytes;
+  };
+  while (executes_one()) state_->execute_first(lock);
 }
 
 void TaskQueue::finish() {

@@ -50,6 +50,27 @@ TEST(TaskQueue, TasksRunSideBySideAndFewWait) {
   EXPECT_LE(most, jobs);
 }
 
+TEST(TaskQueue, MoreWaitIfTheyHoldFewBytes) {
+  std::atomic<bool> go{false};
+  std::atomic<int> begun{0};
+  TaskQueue queue(2, 100);
+  const auto add = [&](std::size_t bytes) {
+    queue.add(
+        [&] {
+          ++begun;
+          while (!go) std::this_thread::sleep_for(1ms);
+        },
+        bytes);
+  };
+  for (int i = 0; i < 9; ++i) add(10);  // the caller executes none of them, or it would wait for ever
+  EXPECT_LE(begun, 1);
+  go = true;
+  for (int i = 0; i < 9; ++i) add(60);
+  EXPECT_GE(begun, 9);
+  queue.finish();
+  EXPECT_EQ(begun, 18);
+}
+
 TEST(TaskQueue, TheExceptionOfTheFirstTaskComesOut) {
   for (const int jobs : {1, 2, 5}) {
     TaskQueue queue(jobs);
