@@ -86,16 +86,13 @@ struct Build {
 /// What is compiled to one object file: a kernel, a file of parts of it, or another source.
 struct ObjectSource {
   fs::path file;
-  std::string header = {};              ///< precompiled; empty: none
-  std::vector<std::string> flags = {};  ///< behind those of all
+  std::vector<std::string> headers = {};  ///< flags that read precompiled ones
+  std::vector<std::string> flags = {};    ///< behind those of all
 };
 
 ProcessResult compile_object(const ObjectSource& source, const HeaderUse& use, const fs::path& object) {
-  auto command = use.command(source.file.string(), object.string());
   // Before all other headers, such as a shim, which the precompiled ones contain.
-  const auto first_flag =
-      std::find_if(command.begin(), command.end(), [](const std::string& word) { return word.starts_with("-"); });
-  if (!source.header.empty()) command.insert(first_flag, {"-include", source.header});
+  auto command = before_flags(use.command(source.file.string(), object.string()), source.headers);
   command.insert(command.end(), source.flags.begin(), source.flags.end());
   return run_process(command, compile_limits, fs::path(object).replace_extension(".log"));
 }
@@ -112,14 +109,15 @@ HeaderUse use_of_headers(const Build& build, const std::vector<const SharedPart*
     return command;
   };
   use.identity = identity(build.model);
+  use.clang = is_made_by_clang(build.model);
   use.text = build.sources[0].second;
   use.own_headers = {build.headers.begin(), build.headers.end()};
   return use;
 }
 
-/// The headers of the first source, precompiled; empty: there are none.
-std::string headers_of(const Build& build, const HeaderUse& use) {
-  return reads_precompiled_headers(build.model) ? precompiled_headers(use, build.folder()) : "";
+/// Flags that read the headers of the first source, precompiled; empty: there are none.
+std::vector<std::string> headers_of(const Build& build, const HeaderUse& use) {
+  return reads_precompiled_headers(build.model) ? precompiled_headers(use, build.folder()) : std::vector<std::string>{};
 }
 
 /// A file of parts, written to a folder of its own in that of the build. Its object is the same in each program that
@@ -156,9 +154,9 @@ struct Objects {
 Objects all_objects(const Build& build, const std::vector<const SharedPart*>& defined) {
   const fs::path folder = build.folder();
   const HeaderUse use = use_of_headers(build, defined);
-  const std::string header = headers_of(build, use);
+  const std::vector<std::string> headers = headers_of(build, use);
   const std::size_t parts = build.parts.size(), sources = build.sources.size();
-  if (header.empty() && parts == 0 && sources == 1) return {};
+  if (headers.empty() && parts == 0 && sources == 1) return {};
   std::vector<ProcessResult> results(sources + parts);
   Objects made;
   // Those with the longest texts first: parts, then the kernel, then its driver.
@@ -170,7 +168,7 @@ Objects all_objects(const Build& build, const std::vector<const SharedPart*>& de
     }
     const std::size_t s = i - parts;
     ObjectSource source{folder / build.sources[s].first};
-    if (s == 0) source.header = header;
+    if (s == 0) source.headers = headers;
     if (s == 0 && parts > 0) source.flags = build.flags_for_parts;
     if (s > 0)
       for (const SharedPart* part : defined) source.flags.push_back("-D" + part->declared);
@@ -181,7 +179,7 @@ Objects all_objects(const Build& build, const std::vector<const SharedPart*>& de
   const auto failed = std::find_if(results.begin(), results.end(),
                                    [](const ProcessResult& one) { return !one.started || one.exit_code != 0; });
   if (failed == results.end()) return made;
-  if (!failed->timed_out && (!header.empty() || parts > 0)) return {};
+  if (!failed->timed_out && (!headers.empty() || parts > 0)) return {};
   return {{}, *failed};
 }
 

@@ -123,6 +123,19 @@ TEST_F(PrecompiledHeaders, AreMadeAtTheSecondUseAndThenRead) {
   EXPECT_EQ(large_entries().size(), 1U);
 }
 
+/// Clang refuses them once the file that they were made of is gone, so theirs are made of none.
+TEST_F(PrecompiledHeaders, AreReadByClangToo) {
+  if (!command_exists("clang++")) GTEST_SKIP() << "there is no clang++";
+  const fs::path clang = compiler().parent_path() / "noting-clang++";
+  const std::string script = "#!/bin/sh\necho \"$@\" >> " + log().string() + "\nexec clang++ \"$@\"\n";
+  write_file(clang, script.data(), script.size());
+  fs::permissions(clang, fs::perms::owner_all);
+  setenv("CXX", clang.c_str(), 1);
+  for (const int number : {3, 4, 5}) EXPECT_EQ(returned(number), number);
+  EXPECT_EQ(commands_with("-x c++-header"), 1) << "made at the second use";
+  EXPECT_EQ(commands_with("-include-pch"), 2) << "and read";
+}
+
 TEST_F(PrecompiledHeaders, HeavyAreSharedByListsThatDifferInShortOnes) {
   const std::string conditional = "#if defined(A)\n#include <set>\n#else\n#include \"long.h\"\n#endif\n";
   returned(1, "#include \"own.h\"\n#include <cstdint>\n#include <vector>\n");

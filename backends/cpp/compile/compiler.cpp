@@ -147,15 +147,22 @@ std::vector<std::string> system_compiler() {
 }
 
 const Compiler& compiler_for(const HardwareModel& model) {
-  static std::mutex mutex;
-  static std::map<Command, Compiler> found;
+  struct Choice {
+    std::once_flag made;
+    Compiler compiler;
+  };
+  static std::mutex mutex;  // not held during a trial: others compile meanwhile
+  static std::map<Command, Choice> found;
   Command key = system_compiler();
   const Command rest = command_with(model.program.compilers, model, model.program.include, "");
   key.insert(key.end(), rest.begin(), rest.end());
   key.insert(key.end(), model.program.packages.begin(), model.program.packages.end());
-  const std::lock_guard lock(mutex);
-  const auto known = found.find(key);
-  return known != found.end() ? known->second : found.emplace(key, choose(model)).first->second;
+  Choice& choice = [&]() -> Choice& {
+    const std::lock_guard lock(mutex);
+    return found[key];
+  }();
+  std::call_once(choice.made, [&] { choice.compiler = choose(model); });
+  return choice.compiler;
 }
 
 std::vector<std::string> compile_command(const HardwareModel& model, const std::vector<std::string>& sources,
@@ -226,7 +233,9 @@ std::string why_compiler_fails(const HardwareModel& model, const fs::path& folde
   return why;
 }
 
-bool reads_precompiled_headers(const HardwareModel& model) { return !is_clang(compile_command(model, {}, "")); }
+bool is_made_by_clang(const HardwareModel& model) { return is_clang(compile_command(model, {}, "")); }
+
+bool reads_precompiled_headers(const HardwareModel& model) { return !is_made_by_clang(model) || !needs_shim(model); }
 
 std::string identity(const HardwareModel& model) {
   const Compiler& compiler = compiler_for(model);

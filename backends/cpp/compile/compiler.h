@@ -45,7 +45,9 @@ std::string why_compiler_fails(const HardwareModel& model, const std::filesystem
 std::string listed_command(const std::vector<std::string>& command);
 std::vector<std::string> first_lines(const std::string& output);
 
-/// Is the model's compiler GCC? A shim, which must precede all headers, is precompiled with them.
+/// Is the model's compiler Clang? Otherwise it is taken for GCC.
+bool is_made_by_clang(const HardwareModel& model);
+/// A shim, which must precede all headers, is precompiled with them by GCC only.
 bool reads_precompiled_headers(const HardwareModel& model);
 
 /// Cache key besides the command: the compiler's file and, if used, the text of the shim.

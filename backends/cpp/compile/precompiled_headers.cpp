@@ -101,6 +101,20 @@ LongIncludes long_includes(const std::string& includes, const OwnHeaders& own) {
   return found;
 }
 
+bool has_system_headers_only(const std::string& lines) {
+  for (std::size_t at = 0; at < lines.size(); at = lines.find('\n', at) + 1)
+    if (!std::string_view(lines).substr(at).starts_with("#include <")) return false;
+  return true;
+}
+
+/// Of a precompiled header of these headers of the system.
+std::vector<std::string> clang_flags(const std::string& lines) {
+  std::vector<std::string> flags{"-x", "c++-header"};
+  for (std::size_t at = 0; at < lines.size(); at = lines.find('\n', at) + 1)
+    flags.insert(flags.end(), {"-include", included(lines.substr(at, lines.find('\n', at) - at))});
+  return flags;
+}
+
 }  // namespace
 
 std::string leading_includes(const std::string& text) {
@@ -119,31 +133,43 @@ std::string leading_includes(const std::string& text) {
   return whole;
 }
 
-std::string precompiled_headers(const HeaderUse& use, const fs::path& folder) {
+std::vector<std::string> before_flags(std::vector<std::string> command, const std::vector<std::string>& flags) {
+  const auto first =
+      std::find_if(command.begin(), command.end(), [](const std::string& word) { return word.starts_with("-"); });
+  command.insert(first, flags.begin(), flags.end());
+  return command;
+}
+
+std::vector<std::string> precompiled_headers(const HeaderUse& use, const fs::path& folder) {
   const LongIncludes includes = long_includes(leading_includes(use.text), use.own_headers);
-  if (includes.lines.empty() || !has_cache()) return "";
+  if (includes.lines.empty() || !has_cache()) return {};
+  if (use.clang && (!includes.own_texts.empty() || !has_system_headers_only(includes.lines))) return {};
   const std::string key = listed_command(use.command("headers", "precompiled")) + "\n" + use.identity + "\n" +
                           includes.lines + includes.own_texts;
   const fs::path header = folder / "headers.hpp", precompiled = folder / "headers.hpp.gch";
-  if (!write_file(header, includes.lines.data(), includes.lines.size())) return "";
+  if (!write_file(header, includes.lines.data(), includes.lines.size())) return {};
+  const std::vector<std::string> flags = use.clang ? std::vector{std::string("-include-pch"), precompiled.string()}
+                                                   : std::vector{std::string("-include"), header.string()};
   // Programs that are compiled side by side have the same headers: one of them makes the file.
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   std::error_code failed;
   if (const auto kept = find_in_cache(key)) {
     fs::create_symlink(*kept, precompiled, failed);
-    return failed ? "" : header.string();
+    return failed ? std::vector<std::string>{} : flags;
   }
   const std::string used_before = "used before: " + key;
   if (!use.at_once && !read_from_cache(used_before)) {
     write_to_cache(used_before, "once");
-    return "";
+    return {};
   }
-  const auto made =
-      run_process(use.command(header.string(), precompiled.string()), header_limits, folder / "headers.log");
-  if (!made.started || made.exit_code != 0) return "";
+  const auto command = use.clang
+                           ? before_flags(use.command("/dev/null", precompiled.string()), clang_flags(includes.lines))
+                           : use.command(header.string(), precompiled.string());
+  const auto made = run_process(command, header_limits, folder / "headers.log");
+  if (!made.started || made.exit_code != 0) return {};
   put_flushed_into_cache(key, precompiled);
-  return header.string();
+  return flags;
 }
 
 }  // namespace isamap
