@@ -5,6 +5,8 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <deque>
+#include <mutex>
 
 #include "backends/common/memory_counts.h"
 #include "backends/common/process.h"
@@ -137,41 +139,102 @@ class CppRunner final : public Runner, ExecutableRunner {
     const bool on_device = has_thread_blocks(model_) && available.how == ExecutionMode::native;
     const auto unit = text_of(program);
     if (!unit) return unit.diagnostics();
-    const TemporaryDirectory folder;
+    outcome.text = unit->text;
+    CompiledRun run{program, data, limits, min_seconds, {}, make_run_plan(program, *unit, on_device)};
+    const bool again = min_seconds > 0 && !on_device;
+    auto files = again ? kept_.take(unit->text, data) : nullptr;
+    if (files == nullptr) {
+      files = std::make_unique<RunFiles>(RunFiles{unit->text, "", again ? data : std::vector<TensorData>{}, {}});
+      auto problems = set_up(*files, *unit, run.plan, data, outcome);
+      if (has_errors(problems)) return problems;
+      if (!outcome.environment.empty() || !outcome.missing.empty()) return outcome;
+    }
+    run.folder = files->folder->path();
+    outcome.compiler = files->compiler;
+    auto ran = on_device ? executed_on_device(run, *unit, std::move(outcome)) : execute(run, std::move(outcome));
+    if (again && ran) kept_.keep(std::move(files));
+    return ran;
+  }
+
+ private:
+  /// What runs of one program read: the program, and its inputs.
+  struct RunFiles {
+    std::string text, compiler;
+    std::vector<TensorData> data;  ///< empty: they are not kept
+    std::unique_ptr<TemporaryDirectory> folder;
+  };
+
+  /// Files of programs that are timed several times on the same data.
+  class KeptFiles {
+   public:
+    /// Null: there are none, or another run has them.
+    std::unique_ptr<RunFiles> take(const std::string& text, const std::vector<TensorData>& data) {
+      const auto same = [](const TensorData& a, const TensorData& b) { return a.bytes == b.bytes; };
+      const std::lock_guard lock(mutex_);
+      for (auto one = all_.begin(); one != all_.end(); ++one)
+        if ((*one)->text == text &&
+            std::equal(data.begin(), data.end(), (*one)->data.begin(), (*one)->data.end(), same)) {
+          auto found = std::move(*one);
+          all_.erase(one);
+          return found;
+        }
+      return nullptr;
+    }
+    void keep(std::unique_ptr<RunFiles> files) {
+      constexpr std::size_t most = 24;  // candidates of a statement, or its variants
+      constexpr std::size_t most_bytes = std::size_t{16} << 20;
+      std::size_t bytes = 0;
+      for (const TensorData& one : files->data) bytes += one.bytes.size();
+      if (bytes > most_bytes) return;
+      const std::lock_guard lock(mutex_);
+      if (all_.size() == most) all_.pop_front();
+      all_.push_back(std::move(files));
+    }
+
+   private:
+    std::mutex mutex_;
+    std::deque<std::unique_ptr<RunFiles>> all_;  ///< guarded
+  };
+
+  /// Compiles the program and writes its inputs, or says in the outcome what is missing here.
+  Diagnostics set_up(RunFiles& files, const TranslationUnit& unit, const RunPlan& plan,
+                     const std::vector<TensorData>& data, RunOutcome& outcome) const {
+    files.folder = std::make_unique<TemporaryDirectory>();
+    const TemporaryDirectory& folder = *files.folder;
     if (!folder.ok()) {
       outcome.environment = fmt::format(
           "cannot create a temporary folder in {}: set TMPDIR to a folder that exists "
           "and is writable",
           TemporaryDirectory::parent());
-      return outcome;
+      return {};
     }
-    CompiledRun run{program, data, limits, min_seconds, folder.path(), make_run_plan(program, *unit, on_device)};
-    const RunPlan& plan = run.plan;
-    const auto made = made_in(folder.path(), *unit, plan, on_device);
+    const bool on_device = has_thread_blocks(model_) && outcome.executed == ExecutionMode::native;
+    const auto made = made_in(folder.path(), unit, plan, on_device);
     if (!made) {
       // If the compiler fails on an empty program, ours is not at fault.
       outcome.missing = why_compiler_fails(model_, folder.path());
       if (outcome.missing.empty()) return made.diagnostics();
       outcome.executed = ExecutionMode::unavailable;
-      return outcome;
+      return {};
     }
-    outcome.compiler = listed_command(*made);
-    outcome.text = unit->text;
+    files.compiler = listed_command(*made);
     if (!write_inputs(plan, data, folder.path()))
-      return error("cannot write the input files of a run", "is the disk full?");
-    if (!on_device) return execute(run, std::move(outcome));
-    // The driver compiles the kernels and stores the code for the next run.
-    const std::string key = device_code_key(model_, unit->text);
-    const fs::path code = folder.path() / device_code_name;
+      return {error("cannot write the input files of a run", "is the disk full?")};
+    return {};
+  }
+
+  /// The driver compiles the kernels and stores the code for the next run.
+  Result<RunOutcome> executed_on_device(CompiledRun& run, const TranslationUnit& unit, RunOutcome outcome) const {
+    const std::string key = device_code_key(model_, unit.text);
+    const fs::path code = run.folder / device_code_name;
     const bool known = take_from_cache(key, code);
-    if (!known) write_file(folder.path() / device_text_name, unit->text.data(), unit->text.size());
+    if (!known) write_file(run.folder / device_text_name, unit.text.data(), unit.text.size());
     run.limits.memory_bytes = 0;  // GPU drivers reserve address space for all memory
     auto ran = execute(run, std::move(outcome));
     if (ran && !known && fs::exists(code)) put_into_cache(key, code);
     return ran;
   }
 
- private:
   Result<TranslationUnit> text_of(const Program& program) const {
     return has_thread_blocks(model_) ? print_cuda(program, model_) : print_cpp(program, model_, workspace_);
   }
@@ -216,6 +279,7 @@ class CppRunner final : public Runner, ExecutableRunner {
   }
 
   bool workspace_;
+  KeptFiles kept_;
 };
 
 class SymbolicCppRunner final : public SymbolicRunner, ExecutableRunner {
