@@ -275,7 +275,7 @@ TEST_P(Chains, AreCutWhereTheScratchpadIsFull) {
 INSTANTIATE_TEST_SUITE_P(Machines, Chains, testing::Values("dot16"),
                          [](const auto& machine) { return std::string(machine.param); });
 INSTANTIATE_TEST_SUITE_P(HeavyMachines, Chains, testing::Values("systolic16"),
-                         [](const auto& machine) { return std::string(machine.param); }); });
+                         [](const auto& machine) { return std::string(machine.param); });
 
 TEST(ModelStreamsAlone, ModelsLargerThanTheMemoryAreRefused) {
   const OnMachine on = on_machine("systolic16");
