@@ -148,6 +148,46 @@ bool is_affine(const SampledModel& sampled) {
   return true;
 }
 
+/// The least sizes and some in the middle: what is fitted near the likely ones need not hold there.
+std::vector<Bindings> sizes_far_from(const SampledModel& sampled) {
+  Bindings least, middle;
+  for (const SymbolicSize& size : sampled.facts.sizes) {
+    const std::int64_t low = round_up(std::max(size.min, kSmallestSample), size.multiple_of);
+    const std::int64_t high = sampled.sizes[largest_of(sampled.sizes)].at(size.name);
+    least[size.name] = low;
+    middle[size.name] = low + (high - low) / 2 / size.multiple_of * size.multiple_of;
+  }
+  return {least, middle};
+}
+
+/// Rounding that the samples do not show, such as rows padded up to a multiple of 8. Sizes for which the model cannot
+/// be imported, or is made of other statements, are left to whoever runs them.
+std::optional<Diagnostic> other_shapes_at(const Bindings& sizes, const SampledModel& sampled,
+                                          const ModelImporter& import) {
+  if (broken_fact(sampled.facts, sizes)) return std::nullopt;
+  const auto model = import(sizes, sampled.of_sizes);
+  if (!model) return std::nullopt;
+  std::map<std::string, std::vector<std::int64_t>> shapes;
+  for (const Tensor& tensor : model->kernel.tensors)
+    if (!tensor.constant) shapes[tensor.name] = tensor.shape;
+  SizeFit fit(sampled.sizes);
+  const std::vector<Tensor>& tensors = sampled.models[0].kernel.tensors;
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    const auto found = shapes.find(tensors[t].name);
+    if (tensors[t].constant || found == shapes.end() || found->second.size() != tensors[t].shape.size()) continue;
+    for (std::size_t d = 0; d < tensors[t].shape.size(); ++d) {
+      std::vector<std::int64_t> extents;
+      for (const Model& one : sampled.models) extents.push_back(one.kernel.tensors[t].shape[d]);
+      const auto e = fit.fit(extents);
+      if (e && evaluate(*e, sizes) != found->second[d])
+        return error(fmt::format("dimension {} of '{}' is {} at {}, where other sizes say {}", d, tensors[t].name,
+                                 found->second[d], shown(sizes), print(*e)),
+                     "bind a size with --sizes");
+    }
+  }
+  return std::nullopt;
+}
+
 /// What a sample knows, by name.
 struct KnownValues {
   std::map<std::string, std::shared_ptr<const TensorData>> values, constants;
@@ -280,6 +320,10 @@ Result<SampledModel> sampled_at(const SizeFacts& facts, const std::vector<Bindin
     auto sampled = sampled_at(facts, sizes, import, of_sizes, found);
     const std::size_t before = of_sizes.size();
     Dependences values = dependences_of(facts, sizes, found.seen);
+    if (!values.moving.empty())
+      return error(fmt::format("{} takes elements at places that depend on a size, and is the same at all samples",
+                               values.moving),
+                   "bind a size with --sizes");
     of_sizes.computed.merge(values.decided);
     sums.merge(values.sums);
     if (sampled && of_sizes.size() == before) return sampled;
@@ -293,9 +337,12 @@ Result<SampledModel> sampled_at(const SizeFacts& facts, const std::vector<Bindin
 }  // namespace
 
 Result<SampledModel> sample_model(const SizeFacts& facts, const ModelImporter& import) {
-  auto few = sampled_at(facts, sample_sizes(facts, false), import);
-  if (!few || is_affine(*few)) return few;
-  return sampled_at(facts, sample_sizes(facts, true), import);
+  auto sampled = sampled_at(facts, sample_sizes(facts, false), import);
+  if (sampled && !is_affine(*sampled)) sampled = sampled_at(facts, sample_sizes(facts, true), import);
+  if (!sampled) return sampled;
+  for (const Bindings& sizes : sizes_far_from(*sampled))
+    if (auto problem = other_shapes_at(sizes, *sampled, import)) return *problem;
+  return sampled;
 }
 
 }  // namespace isamap

@@ -31,13 +31,14 @@ struct SeenValue {
   std::vector<Input> inputs;
   std::vector<std::int64_t> shape;
   std::size_t hash = 0;
-  bool integer = false, truth = false;
+  bool integer = false, truth = false, narrow = false;
 };
 std::vector<SeenValue> seen(const std::vector<KnownValue>& values);
 
 struct Dependences {
   std::set<std::string> decided;  ///< the first values of each chain
   std::set<std::string> sums;     ///< of extents, with numbers as factors: affine at all sizes
+  std::string moving;             ///< one whose elements are taken from places that depend on an extent, or none
 };
 /// `samples[n]`: at `sizes[n]`.
 Dependences dependences_of(const SizeFacts& facts, const std::vector<Bindings>& sizes,

@@ -524,6 +524,8 @@ void Walk::note_known(const Node& node) {
   for (const std::string& name : node.outputs) {
     if (name.empty() || !values_.contains(name) || !values_.at(name).values) continue;
     known[name] = value.values = values_.at(name).values;
+    const DType type = value.values->dtype;  // others wrap
+    value.sum = value.sum && (type == DType::s64 || type == DType::s32);
     if (value.sum) sums_of_extents.insert(name);
     values_.at(name).of_extents = depends ? static_cast<int>(of_extents.size()) : -1;
     value.name = name;

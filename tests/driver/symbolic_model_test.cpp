@@ -446,6 +446,60 @@ TEST(SymbolicModels, ValuesThatOnlySamplesAgreeOnAreComputed) {
   }
 }
 
+/// Values that samples agree on, or that are fitted to them, without being so at all sizes.
+TEST(SymbolicModels, WhatOnlySamplesSayIsNoProgram) {
+  using namespace onnx_bytes;
+  if (!onnx_supported()) GTEST_SKIP() << "built without ONNX (Debian: apt-get install libonnx-dev libprotobuf-dev)";
+  std::vector<std::int64_t> sevens(40, 1);
+  sevens[0] = 7;
+  const std::string start =
+      input("x", {unknown, 4}) + constant("zero", {}, {0}) + constant("one", {}, {1}) + constant("none", {1}, {0}) +
+      constant("two", {1}, {2}) + constant("nines", {2}, {9, 9}) + constant("table", {40}, sevens) +
+      constant("row", {1, 2}, {2, 2}) + constant("column", {2, 1}, {100, 3}) + constant("first", {2, 1}, {1, 0}) +
+      constant("eight", {}, {8}) + node("Shape", {"x"}, "s") + node("Gather", {"s", "zero"}, "n") +
+      node("Sub", {"n", "one"}, "last") + node("Range", {"zero", "n", "one"}, "range");
+  struct Case {
+    std::string nodes, why;  ///< empty: `v` is computed when the model runs
+  };
+  const std::vector<Case> cases{
+      {node("Gather", {"table", "last"}, "v"), "v takes elements at places that depend on a size"},
+      {node("Concat", {"range", "nines"}, "long", integer("axis", 0)) + node("Slice", {"long", "none", "two"}, "v"),
+       "v takes elements"},
+      {node("Tile", {"range", "two"}, "long") + node("Slice", {"long", "none", "two"}, "v"), "v takes elements"},
+      {node("Mul", {"first", "n"}, "part") + node("Add", {"part", "column"}, "tall") +
+           node("Mul", {"row", "n"}, "wide") + node("Sub", {"wide", "n"}, "w") + node("Greater", {"tall", "w"}, "v"),
+       ""},
+      {node("ReduceMin", {"s"}, "v", integer("keepdims", 0)), ""},  // of n and 4
+      {node("Cast", {"n"}, "v", integer("to", 2)), ""},             // to 8 bits
+      {node("Mod", {"n", "eight"}, "over") + node("Sub", {"eight", "over"}, "less") +
+           node("Mod", {"less", "eight"}, "rows") + node("Unsqueeze", {"rows", "none"}, "row1") +
+           node("Concat", {"none", "none", "row1", "none"}, "pads", integer("axis", 0)) +
+           node("Pad", {"x", "pads"}, "v"),
+       "dimension 0 of"},
+  };
+  for (const Case& one : cases) {
+    const std::string path = scratch("moved.onnx");
+    std::ofstream(path, std::ios::binary)
+        << onnx_bytes::model(start + one.nodes + node("Cast", {"v"}, "f", integer("to", 1)) +
+                                 node("ReduceSum", {"f"}, "sum") + node("Mul", {"x", "sum"}, "y") + output("y"),
+                             18);
+    const auto sampled = sample_model(*size_facts_of("N=1..40@39"), [&](const Bindings& at, const ValuesOfSizes& of) {
+      ModelOptions options;
+      options.sizes = at;
+      options.of_all_sizes = true;
+      options.of_sizes = of;
+      return import_model(path, options);
+    });
+    if (!one.why.empty()) {
+      ASSERT_FALSE(sampled) << one.nodes;
+      EXPECT_NE(render(sampled.diagnostics()).find(one.why), std::string::npos) << render(sampled.diagnostics());
+      continue;
+    }
+    ASSERT_TRUE(sampled) << one.nodes << render(sampled.diagnostics());
+    EXPECT_TRUE(sampled->of_sizes.computed.contains("v")) << one.nodes;
+  }
+}
+
 TEST(SymbolicModels, OnlyLoopsAlongMemoryMayBeVectorized) {
   const auto kernel = symbolic_kernel_from_formula("C[i,j] += A[i,k] * B[k,j]", "i=?,j=8,k=?", "", {});
   ASSERT_TRUE(kernel);
