@@ -121,7 +121,8 @@ class Walk {
   std::map<std::string, Refused> missing_;  ///< with the reason until it is reported
   std::map<std::string, const Declared*> declared_;
   int calls_ = 0;
-  int steps_ = 0;  ///< of all loops
+  int steps_ = 0;      ///< of all loops
+  int recurring_ = 0;  ///< bodies that are being imported once, as recurrences
 };
 
 }  // namespace isamap::importing

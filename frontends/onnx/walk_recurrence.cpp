@@ -63,13 +63,13 @@ Value step_of(const Value& whole, std::int64_t axis) {
 std::optional<Refused> Walk::as_recurrence(const Node& node, const Looped& loop, int depth) {
   if (loop.count > most_steps) return Refused{fmt::format("it has more than {} steps", most_steps), ""};
   const Before before = state_of();
-  const int steps = steps_;
+  const int steps = steps_, recurring = recurring_;
   try {
     recur(node, loop, depth);
     return std::nullopt;
   } catch (const Refused& why) {
     back_to(before);
-    steps_ = steps;
+    steps_ = steps, recurring_ = recurring;
     return why;
   }
 }
@@ -79,13 +79,15 @@ void Walk::recur(const Node& node, const Looped& loop, int depth) {
   LoopBody body = enter_body(node, loop, prefix);
   const TensorId number = loop.first_state == 2 ? values_.at(loop.body.inputs[0].name).tensor : TensorId{};
   const std::size_t recurrences = draft.kernel.repeats.size(), before = refused.size(), wrong = problems.size();
+  ++recurring_;
   const bool works = run_body(loop.body, depth);
+  --recurring_;
   if (refused.size() > before) throw Refused{refused[before].reason, refused[before].help};
   if (!works || problems.size() > wrong) throw Refused{"its body contradicts itself", ""};
   if (draft.kernel.repeats.size() > recurrences) throw Refused{"its body has a recurrence of its own", ""};
   const auto statements = static_cast<std::int64_t>(draft.kernel.statements.size() - body.first);
   const bool is_short = loop.count <= most_unrolled && statements * loop.count <= most_unrolled;
-  if (is_short && !options_.of_all_sizes) throw Refused{"", ""};
+  if (is_short && (!options_.of_all_sizes || recurring_ > 0)) throw Refused{"", ""};  // in a body: unrolled
   if (loop.first_after > 0 && !loop.counted && known_number(loop.body.outputs[0].name).value_or(0) == 0)
     throw Refused{decides_itself, ""};
   if (number.valid()) give_step_numbers(prefix, number, body);

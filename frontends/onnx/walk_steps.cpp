@@ -11,9 +11,9 @@ namespace isamap::importing {
 namespace {
 
 constexpr std::int64_t max_steps = 4096;
-constexpr int max_steps_in_all = 1 << 16;  ///< of loops in loops
-constexpr std::int64_t most_counted = 1 << 16;
-constexpr std::int64_t most_counting = 64;  ///< elements of a state that counts
+constexpr int max_steps_in_all = 1 << 16;       ///< of loops in loops
+constexpr std::int64_t most_counted = 1 << 15;  ///< nodes that are computed to count steps, some 50 us each
+constexpr std::int64_t most_counting = 64;      ///< elements of a state that counts
 
 std::int64_t stated(const Node& node, const char* name, std::size_t at, std::int64_t otherwise) {
   const auto found = node.attributes.find(name);
@@ -224,7 +224,8 @@ void Walk::repeat(const Node& node, int depth) {
 }
 
 /// After how many steps the condition of a Loop ends it, where it follows from the number of the step and from states
-/// that are known: a counter. Only what it needs is computed, and undone. Nothing: it depends on other values.
+/// that are known: a counter. Only what it needs is computed, and undone. Nothing: it depends on other values, or, for
+/// all sizes, on extents, of which samples would say too little.
 std::optional<std::int64_t> Walk::counted_steps(const Node& node, const Graph& body, std::int64_t most, int depth) {
   const auto counting = counting_of(body, node.inputs.size() - 2);
   if (!counting) return std::nullopt;
@@ -239,8 +240,9 @@ std::optional<std::int64_t> Walk::counted_steps(const Node& node, const Graph& b
     if (follows = follows && is_known(node.inputs[2 + s]); follows) state[s] = values_.at(node.inputs[2 + s]);
   for (const Constant& constant : body.constants) add_constant(constant.name, constant);
   const Sizes shape = body.inputs[0].shape.value_or(Sizes{}).size() == 1 ? Sizes{1} : Sizes{};
+  const std::int64_t limit = most_counted / static_cast<std::int64_t>(1 + counting->nodes.size());
   std::int64_t steps = 0;
-  for (bool runs = true; follows && runs && steps < std::min(most, most_counted); ++steps) {
+  for (bool runs = true; follows && runs && steps < std::min(most, limit); ++steps) {
     set_value(body.inputs[0].name, constant_of(DType::s64, shape, steps));
     set_value(body.inputs[1].name, constant_of(DType::boolean, {}, 1));
     for (const auto& [s, value] : state) set_value(body.inputs[2 + s].name, value);
@@ -250,12 +252,12 @@ std::optional<std::int64_t> Walk::counted_steps(const Node& node, const Graph& b
       follows = follows && std::all_of(inner->outputs.begin(), inner->outputs.end(),
                                        [&](const std::string& name) { return name.empty() || is_known(name); });
     }
-    follows = follows && is_known(body.outputs[0].name);
+    follows = follows && is_known(body.outputs[0].name) && values_.at(body.outputs[0].name).of_extents < 0;
     for (auto& [s, value] : state)
       if (follows = follows && is_known(body.outputs[1 + s].name); follows)
         value = values_.at(body.outputs[1 + s].name);
     runs = follows && known_number(body.outputs[0].name).value_or(0) != 0;
-    follows = follows && (!runs || steps + 1 < most_counted);
+    follows = follows && (!runs || steps + 1 < limit);
   }
   back_to(before);
   return follows ? std::optional(steps) : std::nullopt;
