@@ -250,15 +250,16 @@ void leave_slow_out(const std::vector<double>& screened, std::vector<bool>& time
 }
 
 /// Times beside compilers of programs that were not timed alone, in the measure of those that were: a program that was
-/// `times` slower than the fastest then is so now.
-void rescale(const std::vector<double>& screened, std::vector<Measured>& results) {
+/// `times` slower than the fastest then is so now. If a stop left nobody time alone, the times as they are.
+void rescale(const std::vector<double>& screened, const std::vector<bool>& timed, bool stopped,
+             std::vector<Measured>& results) {
   std::optional<std::size_t> fastest;
   for (std::size_t p = 0; p < results.size(); ++p)
     if (results[p].seconds > 0 && (!fastest || screened[p] < screened[*fastest])) fastest = p;
-  if (!fastest) return;
-  const double scale = results[*fastest].seconds / screened[*fastest];
+  if (!fastest && !stopped) return;
+  const double scale = fastest ? results[*fastest].seconds / screened[*fastest] : 1;
   for (std::size_t p = 0; p < results.size(); ++p)
-    if (is_timed(results[p]) && results[p].seconds == 0) results[p].seconds = screened[p] * scale;
+    if (is_timed(results[p]) && (!timed[p] || !fastest)) results[p].seconds = screened[p] * scale;
 }
 
 /// Into `results`, one for each program, as far as it comes.
@@ -287,7 +288,7 @@ void measure_all(const std::vector<Program>& programs, Runner& runner, const Mea
   const auto times = time_all(programs, timed, cases, runner, rounds);
   for (std::size_t p = 0; p < programs.size(); ++p)
     if (!times[p].empty()) results[p].seconds = median(times[p]);
-  if (screens) rescale(beside_compilers, results);
+  if (screens) rescale(beside_compilers, timed, is_stopped(options), results);
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ std::vector<int> own_processors() {
 int current_processor() { return sched_getcpu(); }
 
 Affinity::Affinity(const std::vector<int>& processors) : before_(own_processors()) {
+  if (before_.empty()) return;  // they could not be given back
   if (!restrict_to(processors)) before_.clear();
 }
 
