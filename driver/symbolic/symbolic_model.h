@@ -40,7 +40,7 @@ struct SymbolicModelPart {
   std::string name;
   std::vector<std::string> nodes;
   std::vector<std::size_t> statements;
-  std::size_t program = 0;  ///< in SymbolicModelProgram::programs
+  std::size_t program = 0;            ///< in SymbolicModelProgram::programs
   std::optional<TimeLoop> loop = {};  ///< of a recurrence, whose program is one step
 };
 

@@ -250,7 +250,8 @@ class NestLowering final : public PipelineLowering {
     };
     if (!staged.empty() && rest == 0 && (full > 1 || counters_below))
       return pipelined(staged, at, full, w.dim, scope.visit, tile_at);
-    if (const auto fetched = prefetched_register_stages(f, which, at); !fetched.empty() && full + (rest > 0 ? 1 : 0) > 1)
+    if (const auto fetched = prefetched_register_stages(f, which, at);
+        !fetched.empty() && full + (rest > 0 ? 1 : 0) > 1)
       return prefetch_registers(fetched, at, {full, tile, rest}, tile_at);
 
     const bool in_time = f.unit.empty() && (full > 1 || rest > 0);
