@@ -106,8 +106,13 @@ class RowFinder {
     if (factor < 1 || rest.names().contains(row)) return against("at a row that is no multiple of its own");
     const bool is_input = role_of(kernel_.sample, access.tensor) == Role::input;
     if (!is_input && (factor != 1 || rest != AffineExpr(0))) return against("at another row than the one it computes");
-    if (is_input && rest != AffineExpr(0) && outside_of(access, kernel_.sample.tensors))
-      return against("at neighbouring rows with `outside`, which lies beyond the first and the last row only");
+    if (outside_of(access, kernel_.sample.tensors)) {
+      if (rest != AffineExpr(0))
+        return against("at neighbouring rows with `outside`, which lies beyond the first and the last row only");
+      // A block has all of its rows in each tensor: none of the last ones may lie beyond the tensor.
+      if (!Facts(kernel_.facts).nonnegative(kernel_.shapes[t][0] - 1 - factor * (extent - 1)))
+        return against(fmt::format("beyond its {} rows", print(kernel_.shapes[t][0])));
+    }
     const auto [known, is_new] = rows_.factor.emplace(access.tensor, factor);
     if (!is_new && known->second != factor) return against("with two distances of rows");
     return std::nullopt;

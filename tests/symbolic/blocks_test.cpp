@@ -196,6 +196,16 @@ compute:
   }
 }
 
+TEST(SymbolicBlocks, ElementsAreReadAtComputedPlacesOfTheirRow) {
+  run_sizes(R"(kernel: elements
+dims: {M: {max: 40}, T: {max: 50}}
+tensors: {I: {shape: [M, T], dtype: s32}, E: {shape: [M, T, 6]}, G: {shape: [M, T]}}
+compute:
+  - G[i,j] = E[i,j,at(I[i,j])]
+)",
+            6);
+}
+
 TEST(SymbolicBlocks, SoftmaxWithRowsOfAnyLength) { run_sizes(symbolic_softmax, 10); }
 
 TEST(SymbolicBlocks, LoopsOverAWindowAreUnrolled) {

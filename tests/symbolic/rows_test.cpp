@@ -115,6 +115,9 @@ TEST(SymbolicRows, RefusalsNameTheSizeToBind) {
   EXPECT_NE(why(head + "tensors: {A: {shape: [M], outside: 0}, C: {shape: [M]}}\ncompute: ['C[i] = A[i-1]']\n")
                 .find("at neighbouring rows with `outside`"),
             std::string::npos);
+  EXPECT_EQ(why("kernel: pad\ndims: {M: {max: 64, likely: 8}, N: M + 3}\n"
+                "tensors: {A: {shape: [M], outside: 0.5}, C: {shape: [N]}}\ncompute: ['C[i] = A[i]']\nwhere: {i: N}\n"),
+            "no program for all sizes: statement s0 reads 'A' beyond its M rows; bind sizes: --sizes M=8");
   EXPECT_NE(why(head + "tensors: {T: {shape: [M]}, C: {shape: [M]}, A: {shape: [M]}}\n"
                        "compute: ['T[i] = A[i]', 'C[i] = T[63*i/63]']\n"),
             "x");

@@ -172,7 +172,11 @@ class Finder {
     out.buffer = ref.buffer;
     const Buffer& buffer = program_.buffers[ref.buffer.index()];
     if (buffer.slots >= 0) return register_place(buffer, ref, ranges, user, std::move(out));
-    if (runtime_strides(ref.buffer) != nullptr && instances_) {
+    const bool computed = std::any_of(ref.index.begin(), ref.index.end(), [](const AffineExpr& e) {
+      const auto name = e.as_dim();
+      return name && computed_read(*name);
+    });
+    if (runtime_strides(ref.buffer) != nullptr && (instances_ || computed)) {
       scatter(buffer, ref, ranges, out);
       return out;
     }
@@ -181,10 +185,6 @@ class Finder {
       return out;
     }
     out.offset = element_offset(buffer, ref, ranges);
-    const bool computed = std::any_of(ref.index.begin(), ref.index.end(), [](const AffineExpr& e) {
-      const auto name = e.as_dim();
-      return name && computed_read(*name);
-    });
     if (buffer.swizzle || computed) {  // no sum of steps
       const AffineExpr whole = at_origin(out.offset, ranges);
       out.constant = whole.constant();
@@ -200,7 +200,8 @@ class Finder {
     const auto found = numbers_->strides.find(id.value);
     return found == numbers_->strides.end() ? nullptr : &found->second;
   }
-  /// With strides that are arguments, and any subscripts: loops that are distributed over threads divide their numbers.
+  /// With strides that are arguments, and any subscripts: loops that are distributed over threads divide their numbers,
+  /// and computed ones are known at the element only.
   void scatter(const Buffer& buffer, const Ref& ref, const Ranges& ranges, Place& out) const {
     const std::vector<std::string>& strides = *runtime_strides(ref.buffer);
     out.scattered = true;
@@ -230,7 +231,7 @@ class Finder {
       out.strides += index.constant() * AffineExpr::dim(strides[d]);
       for (const AffineTerm& term : index.terms()) {
         const auto* name = std::get_if<std::string>(&term.atom);
-        if (name == nullptr || computed_read(*name) || term.coefficient < 0)
+        if (name == nullptr || term.coefficient < 0)
           diagnostics_.push_back(error(fmt::format("{} has a place in '{}' that is no sum of steps", user, buffer.name),
                                        "bind sizes with --sizes"));
         else
