@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/symbolic/facts.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
@@ -28,7 +29,7 @@ class SampleLifter {
     SymbolicKernel made;
     made.sample = first();
     made.at = samples_[0].sizes;
-    made.facts = facts;
+    made.facts = facts_ = facts;
     for (const KernelAt& one : samples_)
       if (one.kernel->tensors.size() != first().tensors.size() ||
           one.kernel->statements.size() != first().statements.size() ||
@@ -38,7 +39,8 @@ class SampleLifter {
       made.sizes[name] = number("size " + name, [&](const Kernel& k) { return k.sizes.at(name); });
     for (std::size_t t = 0; t < first().tensors.size(); ++t) tensor(t, made);
     for (std::size_t s = 0; s < first().statements.size(); ++s)
-      made.statements.push_back(statement(s, made.sample.statements[s]));
+      lifted_.push_back(statement(s, made.sample.statements[s]));
+    made.statements = std::move(lifted_);
     for (std::size_t r = 0; r < first().repeats.size(); ++r)
       made.steps.push_back(number("the steps of a recurrence", [&](const Kernel& k) { return k.repeats[r].steps; }));
     return made;
@@ -186,7 +188,34 @@ class SampleLifter {
       for (const ScalarExpr* one : all) args.push_back(&one->args[a]);
       e.args[a] = body(args, sample, made);
     }
+    if (e.op == decltype(e.op)(Binary{BinaryOp::div}) && e.args[1] != all[0]->args[1] && may_count_no_terms(all))
+      e.args[1] = binary(BinaryOp::max, std::move(e.args[1]), constant(1, e.args[1].type));
     return e;
+  }
+
+  /// Of quotients: the sum of an earlier statement by the number of its terms, of which there may be none. The mean of
+  /// nothing is 0 / 1 (frontends/onnx/rows.cpp).
+  bool may_count_no_terms(const std::vector<const ScalarExpr*>& quotients) const {
+    const std::vector<int> read = reads_of(quotients[0]->args[0]);
+    const Computation& sample = first().statements[lifted_.size()];
+    if (read.size() != 1 || read[0] >= static_cast<int>(sample.reads.size())) return false;
+    const TensorId sum = sample.reads[static_cast<std::size_t>(read[0])].tensor;
+    std::size_t s = lifted_.size();
+    while (s > 0 && first().statements[s - 1].write.tensor != sum) --s;
+    if (s-- == 0 || first().statements[s].reduction != Reduction::add) return false;
+    const Facts facts(facts_);
+    bool some = true;
+    for (std::size_t d = 0; d < lifted_[s].extents.size(); ++d)
+      if (first().statements[s].domain.dims[d].kind == DimKind::reduction)
+        some = some && facts.nonnegative(lifted_[s].extents[d] - 1);
+    for (std::size_t n = 0; n < samples_.size(); ++n) {
+      const auto* divisor = std::get_if<Constant>(&quotients[n]->args[1].op);
+      std::int64_t terms = 1;
+      for (const Dim& dim : samples_[n].kernel->statements[s].domain.dims)
+        if (dim.kind == DimKind::reduction) terms *= dim.extent;
+      if (divisor == nullptr || divisor->value != static_cast<double>(terms)) return false;
+    }
+    return !some;
   }
 
   /// A constant that is a size, the product of two, or the reciprocal of such a number.
@@ -249,7 +278,9 @@ class SampleLifter {
 
   const std::vector<KernelAt>& samples_;
   SizeFit& fit_;
-  std::string name_;  ///< of the statement
+  SizeFacts facts_;
+  std::vector<SymbolicStatement> lifted_;  ///< before the statement at hand
+  std::string name_;                       ///< of the statement
 };
 
 template <class Value>

@@ -67,6 +67,22 @@ TEST(LiftedSizes, CountsInBodiesBecomeValues) {
   }
 }
 
+/// As the importer writes it, with a divisor of 1.
+TEST(LiftedSizes, AMeanOfNothingIsZero) {
+  const std::vector<Kernel> kernels{softmax_at(8, 8), softmax_at(9, 9), softmax_at(11, 11)};
+  std::vector<Bindings> samples{{{"N", 8}}, {{"N", 9}}, {{"N", 11}}};
+  std::vector<KernelAt> at;
+  for (std::size_t n = 0; n < kernels.size(); ++n) at.push_back({samples[n], &kernels[n]});
+  SizeFit fit(samples);
+  const auto kernel = lifted(*size_facts_of("N=0..64"), at, fit);
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  const auto bound = bind(*kernel, {{"N", 0}});
+  ASSERT_TRUE(bound);
+  std::vector<TensorData> data = random_data(*bound, Fill::real, 3);
+  interpret(*bound, data);
+  for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(data[2].get(i).real, 0) << i;
+}
+
 TEST(LiftedSizes, WhatSizesDoNotExplainIsSaid) {
   const std::vector<Kernel> kernels{softmax_at(8, 8), softmax_at(9, 12), softmax_at(11, 14)};
   std::vector<Bindings> samples{{{"N", 8}}, {{"N", 9}}, {{"N", 11}}};
