@@ -188,9 +188,17 @@ class SampleLifter {
       for (const ScalarExpr* one : all) args.push_back(&one->args[a]);
       e.args[a] = body(args, sample, made);
     }
-    if (e.op == decltype(e.op)(Binary{BinaryOp::div}) && e.args[1] != all[0]->args[1] && may_count_no_terms(all))
-      e.args[1] = binary(BinaryOp::max, std::move(e.args[1]), constant(1, e.args[1].type));
+    if (ScalarExpr* divisor = divisor_of(e); divisor != nullptr && may_count_no_terms(all))
+      *divisor = binary(BinaryOp::max, std::move(*divisor), constant(1, divisor->type));
     return e;
+  }
+
+  /// The lifted one of `x / n` and `x * (1 / n)`.
+  static ScalarExpr* divisor_of(ScalarExpr& e) {
+    const auto is = [](const ScalarExpr& of, BinaryOp op) { return of.op == decltype(of.op)(Binary{op}); };
+    ScalarExpr* divisor = is(e, BinaryOp::div) ? &e.args[1] : nullptr;
+    if (is(e, BinaryOp::mul) && is(e.args[1], BinaryOp::div)) divisor = &e.args[1].args[1];
+    return divisor;
   }
 
   /// Of quotients: the sum of an earlier statement by the number of its terms, of which there may be none. The mean of
@@ -213,7 +221,10 @@ class SampleLifter {
       std::int64_t terms = 1;
       for (const Dim& dim : samples_[n].kernel->statements[s].domain.dims)
         if (dim.kind == DimKind::reduction) terms *= dim.extent;
-      if (divisor == nullptr || divisor->value != static_cast<double>(terms)) return false;
+      const auto count = static_cast<double>(terms);
+      const bool counts =
+          divisor != nullptr && (divisor->value == count || std::abs(divisor->value * count - 1) < 1e-6);
+      if (!counts) return false;
     }
     return !some;
   }

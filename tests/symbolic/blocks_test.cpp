@@ -206,6 +206,17 @@ compute:
             6);
 }
 
+/// As many places as the tensor has, none of them inside.
+TEST(SymbolicBlocks, WhatLiesBeforeATensorIsOutside) {
+  run_sizes(R"(kernel: before
+dims: {N: {max: 40}}
+tensors: {X: {shape: [N, 1, 3], outside: 0}, Y: {shape: [3, N]}}
+compute:
+  - Y[j,k] = X[k,-1,j]
+)",
+            3);
+}
+
 TEST(SymbolicBlocks, SoftmaxWithRowsOfAnyLength) { run_sizes(symbolic_softmax, 10); }
 
 TEST(SymbolicBlocks, LoopsOverAWindowAreUnrolled) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "backends/cpp/symbolic/block_arguments.h"
@@ -145,7 +146,8 @@ std::string padded_text(const GridShape& shape, TensorId id, const SymbolicKerne
 std::string padded_copy_text(const GridShape& shape, TensorId id, const SymbolicKernel& kernel, const EntryNames& names,
                              const HardwareModel& model, const PaddingZones* zones) {
   const PaddedCopy& copy = shape.padded.at(id);
-  const bool rounded = copy.value == 0 && copy.extents == shape.extents[id.index()];
+  const bool moved = std::any_of(copy.low.begin(), copy.low.end(), [](std::int64_t low) { return low != 0; });
+  const bool rounded = !moved && copy.value == 0 && copy.extents == shape.extents[id.index()];
   return rounded ? rounded_text(shape, id, kernel, names, model) : padded_text(shape, id, kernel, names, model, zones);
 }
 
