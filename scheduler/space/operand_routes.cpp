@@ -263,6 +263,18 @@ std::vector<std::vector<Hop>> in_tensor_order(const RouteTrial& trial, const std
   return all;
 }
 
+/// With the tensor's own order in every memory on the path, for a window read in place: blocks would put dims of the
+/// reduction innermost, [p + r, q + s, c], where the instruction needs neighbours along q.
+std::vector<Hop> as_in_tensor(const RouteTrial& trial, std::vector<Hop> hops) {
+  for (Hop& hop : hops) {
+    if (trial.model.memory(hop.memory).is_register()) continue;
+    hop.layout.clear();
+    for (const AffineExpr& form : natural_forms(access_of(trial.statement, trial.access)))
+      hop.layout.push_back({form, 0});
+  }
+  return hops;
+}
+
 }  // namespace
 
 Routes routes(const Kernel& kernel, const Computation& whole, const Mapping& mapping, int instruction_access,
@@ -297,6 +309,7 @@ Routes routes(const Kernel& kernel, const Computation& whole, const Mapping& map
     for (std::vector<Hop>& turned : transposed_on_path(*hops, memory)) consider(std::move(turned));
   if (result.routes.empty() && access != 0 && hops->size() > 1)
     for (std::vector<Hop>& ordered : in_tensor_order(trial, *hops, memory)) consider(std::move(ordered));
+  if (result.routes.empty() && access != 0 && !in_registers) consider(as_in_tensor(trial, *hops));
   if (!model.scalar_unit_for(model.home())) return result;
   const auto with = [&](const Hop& first) {
     std::vector<Hop> all{first};

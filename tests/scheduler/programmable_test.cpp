@@ -106,5 +106,20 @@ TEST(Programmable, IsWhatTheSearchTakes) {
     }
 }
 
+/// A window read where it lies has the tensor's own order, [c, p + r, q + s]; blocks would put c innermost, where the
+/// instruction needs neighbours along q.
+TEST(Programmable, AWindowIsReadInTheOrderOfTheTensor) {
+  const HardwareModel model = machine(ISAMAP_SOURCE_DIR "/tests/scheduler/data/window33.yaml");
+  const Kernel kernel =
+      testing_support::formula("O[k,p,q] += I[c,p+r,q+s] * F[k,c,r,s]", "k=3,c=2,p=4,q=9,r=3,s=3", "I=f32,F=f32,O=f32");
+  ScheduleOptions options;
+  options.objective = Objective::cycles;
+  options.max_evaluations = 20;
+  options.compare_scalar = false;
+  const auto found = schedule(kernel, mapped(kernel, model), model, options);
+  ASSERT_TRUE(found) << render(found.diagnostics());
+  EXPECT_NE(print(found->schedule).find("with tree33("), std::string::npos) << print(found->schedule);
+}
+
 }  // namespace
 }  // namespace isamap
