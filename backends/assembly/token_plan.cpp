@@ -30,6 +30,9 @@ class Planner {
     last_write_.resize(model.memories().size());
     last_read_.resize(model.memories().size());
     blocks_.assign(model.memories().size(), largest_block);
+    for (std::size_t m = 0; m < blocks_.size(); ++m)  // each register is a block, or several
+      if (const Memory& memory = model.memories()[m]; memory.is_register() && memory.size > 0)
+        blocks_[m] = std::gcd(largest_block, memory.size);
     for (const Buffer& buffer : program.buffers) {
       if (buffer.memory == model.home() || buffer.slots >= 0 || buffer.strides.size() < 2) continue;
       const std::int64_t apart = *std::max_element(buffer.strides.begin(), buffer.strides.end()) * bytes(buffer.dtype);
@@ -189,7 +192,8 @@ class Planner {
   std::vector<Clock> known_;
   std::vector<std::vector<Issued>> history_;
   Table last_write_, last_read_;
-  std::vector<std::int64_t> blocks_;  ///< by memory: bytes tracked as one block; tiles of a double buffer share none
+  std::vector<std::int64_t>
+      blocks_;  ///< by memory: bytes tracked as one block; tiles of a double buffer, and registers, share none
   std::vector<CallTokens> plan_;
   std::optional<Diagnostic> problem_;
 };
