@@ -96,7 +96,7 @@ Result<Nodes> StageLowering::stage(const Stage& s, std::size_t at, const Scope& 
   if (s.swizzle) {
     if (auto problem = permute(*s.swizzle, tile, made->buffer)) return at_stage(s, {*problem});
   }
-  if (s.buffers > 1 && tile.slots < 0) use_circular_buffer(s.buffers, accesses->front(), scope, tile, made->buffer);
+  if (s.buffers > 1 && tile.slots < 0) use_circular_buffer(at, accesses->front(), scope, tile, made->buffer);
   if (tile.slots < 0 && !s.ahead_of_time) privatize(*memory, tile, made->buffer);
   tile.buffer = buffer_of_line_[at] = buffer_at(at, std::move(made->buffer), s);
   Scope inner = scope;
@@ -178,15 +178,35 @@ std::optional<Diagnostic> StageLowering::permute(const XorSwizzle& swizzle, cons
   return std::nullopt;
 }
 
-void StageLowering::use_circular_buffer(int buffers, int access, const Scope& scope, TileLayout& tile,
+Tiles StageLowering::full_tiles(std::size_t line) const {
+  Tiles tiles;
+  for (const Dim& dim : statement_.domain.dims)
+    tiles[dim.name] = {AffineExpr(0), std::max<std::int64_t>(1, dim.extent)};
+  for (std::size_t l = 0; l < line; ++l)
+    if (const auto* loops = std::get_if<For>(&input_.nest->lines[l].is))
+      for (const TiledLoop& loop : loops->loops)
+        if (const auto at = tiles.find(loop.dim); at != tiles.end())
+          at->second.size = std::min(at->second.size, std::max<std::int64_t>(1, loop.tile));
+  return tiles;
+}
+
+void StageLowering::use_circular_buffer(std::size_t line, int access, const Scope& scope, TileLayout& tile,
                                         Buffer& buffer) const {
   const auto step = std::find_if(scope.steps.rbegin(), scope.steps.rend(),
                                  [&](const LoopStep& s) { return uses(access_of(statement_, access), s.dim); });
   if (step == scope.steps.rend()) return;  // a single tile
   // A command stream counts its tiles through all loops above, as the cost model does: of three in a row, the first of
   // the next row does not wait for the last. Code of a language counts in the innermost loop, where indices are cheap.
-  tile.buffer_number = mod(is_command_stream(lowering_.model) ? scope.visit : step->number, buffers);
-  add_buffer_axis(buffer, buffers);
+  const Stage& s = std::get<Stage>(input_.nest->lines[line].is);
+  tile.buffer_number = mod(is_command_stream(lowering_.model) ? scope.visit : step->number, s.buffers);
+  add_buffer_axis(buffer, s.buffers);
+  if (!is_command_stream(lowering_.model)) return;
+  // Short tiles are in the places of whole ones: closer together, the next would begin where the last one still is.
+  auto whole = make_tile(input_.pairing, kernel_, {access, buffer.memory, s.layout}, full_tiles(line), lowering_.model);
+  if (!whole || whole->buffer.extents.size() + 1 != buffer.extents.size()) return;
+  add_buffer_axis(whole->buffer, s.buffers);
+  buffer.extents = whole->buffer.extents;
+  buffer.strides = whole->buffer.strides;
 }
 
 void StageLowering::privatize(MemoryId memory, TileLayout& tile, Buffer& buffer) const {
@@ -566,7 +586,7 @@ Result<Nodes> StageLowering::refill(std::size_t line, const Scope& scope) {
   if (registers_of_line_.contains(line)) {
     made->tile.buffer = buffer_at(line, std::move(made->buffer), s);
   } else {
-    use_circular_buffer(s.buffers, access, scope, made->tile, made->buffer);
+    use_circular_buffer(line, access, scope, made->tile, made->buffer);
     privatize(memory, made->tile, made->buffer);
     made->tile.buffer = buffer_of_line_.at(line);
   }

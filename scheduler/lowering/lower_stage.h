@@ -43,7 +43,9 @@ class StageLowering : protected NestParts {
   std::optional<Diagnostic> permute(const XorSwizzle& swizzle, const TileLayout& tile, Buffer& buffer) const;
   // Consecutive tiles along the innermost sequential loop of the tensor are in different buffers, so that loads of the
   // next tile need not wait for uses of this one.
-  void use_circular_buffer(int buffers, int access, const Scope& scope, TileLayout& tile, Buffer& buffer) const;
+  /// The dims of the statement below the loops above a line, where no tile is short.
+  Tiles full_tiles(std::size_t line) const;
+  void use_circular_buffer(std::size_t line, int access, const Scope& scope, TileLayout& tile, Buffer& buffer) const;
   /// Parallel threads that share a memory get private tiles in it.
   void privatize(MemoryId memory, TileLayout& tile, Buffer& buffer) const;
   static void add_buffer_axis(Buffer& buffer, std::int64_t extent);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "isamap/cost_model.h"
 #include "tests/lowering/support.h"
 
@@ -191,6 +193,29 @@ TEST(HoistedStages, BuffersTakeTurnsThroughAllLoops) {
   ASSERT_TRUE(program) << render(program.diagnostics());
   const std::string text = print(*program, model);
   EXPECT_NE(text.find("(i1 + j0)%2"), std::string::npos) << text;
+}
+
+/// The two buffers of the tail are those of whole tiles: closer together, the second would begin in the first of them.
+TEST(HoistedStages, ShortTilesTakeTurnsInThePlacesOfWholeOnes) {
+  const HardwareModel model = machine("npu16");
+  for (const std::int64_t k : {37, 48, 33, 16}) {
+    const Kernel kernel = formula(hoisted_product, fmt::format("i=31,j=16,k={}", k), hoisted_types);
+    const std::vector<std::string> lines{"for i by 16",
+                                         "stage C in acc x2 first flag",
+                                         "for k by 32",
+                                         "stage A in spad x2",
+                                         "stage B in spad x2",
+                                         "for k by 16",
+                                         on_npu16};
+    expect_right(kernel, model, lines);
+    const auto program = lower(schedule_of(lines), kernel, model);
+    ASSERT_TRUE(program) << render(program.diagnostics());
+    std::set<std::pair<std::int64_t, std::int64_t>> places;  // address and distance of the buffers of A
+    for (const Buffer& buffer : program->buffers)
+      if (buffer.name.rfind("A_spad", 0) == 0 && buffer.extents.back() == 2 && buffer.extents.size() == 5)
+        places.insert({buffer.address, buffer.strides.back()});
+    EXPECT_EQ(places.size(), 1U) << print(*program, model);
+  }
 }
 
 /// A window with a place for each step of each dim: 20000 x 16 bytes of A, of which 20015 differ.
