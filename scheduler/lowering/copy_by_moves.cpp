@@ -62,7 +62,8 @@ void name_inactive_points(const Instruction& move, int access, const std::vector
   }
 }
 
-/// Elements of a block that a move transfers: the valid ones; those in dims that allow it, else all; all.
+/// Elements of a block that a move transfers: the valid ones; those in dims where move and padding allow it, else all;
+/// all.
 enum class BlockPart { valid, valid_if_allowed, whole };
 
 struct MoveBlock {
@@ -94,8 +95,11 @@ struct MoveBlock {
     for (std::size_t d = 0; d < shape.coordinate.size(); ++d) {
       const int i = shape.coordinate[d];
       const std::size_t at = static_cast<std::size_t>(std::max(i, 0));
-      const bool exact = part == BlockPart::valid ||
-                         (part == BlockPart::valid_if_allowed && i >= 0 && allows(move.ranges[d], valid[at]));
+      const Inactive beyond = move.ranges[d].kept ? Inactive::keep : move.inactive;
+      const bool exact =
+          part == BlockPart::valid ||
+          (part == BlockPart::valid_if_allowed && i >= 0 && allows(move.ranges[d], valid[at]) &&
+           padding_allowed(lowering, copy, {at, begin[at], shape.blocks[at], valid[at], valid[at], beyond}));
       const std::int64_t extent = i < 0 ? 1 : exact ? valid[at] : shape.blocks[at];
       if (!allows(move.ranges[d], extent)) {
         const std::string& along = move.statement().domain.dims[d].name;
@@ -108,7 +112,6 @@ struct MoveBlock {
                                  found));
         return std::nullopt;
       }
-      const Inactive beyond = move.ranges[d].kept ? Inactive::keep : move.inactive;
       if (i >= 0 && !padding_allowed(lowering, copy, {at, begin[at], shape.blocks[at], valid[at], extent, beyond})) {
         reason(fmt::format("{} cannot mask the last {} of {} along {}", move.name, shape.blocks[at] - valid[at],
                            shape.blocks[at], print(copy.inner->coordinates[at].form)));
