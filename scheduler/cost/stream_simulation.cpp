@@ -45,7 +45,15 @@ TouchedParts::Range values_of(const std::vector<std::int64_t>& factors, const Po
 struct TileAxis {
   AffineExpr form;
   std::vector<std::int64_t> factors;  ///< by dim of the statement
+  std::int64_t replicas = 1;          ///< of a coordinate without such dims, `$j`: calls access all of them
 };
+
+/// The part of an axis that the points of a box access.
+TouchedParts::Range part_of_axis(const TileAxis& axis, const PointBox& box) {
+  TouchedParts::Range range = values_of(axis.factors, box);
+  range.high += axis.replicas - 1;
+  return range;
+}
 
 /// One of the buffers that the tiles of a stage rotate through.
 struct TileBuffer {
@@ -86,7 +94,7 @@ void lay_out(const ResolvedNest& view, const std::vector<MovedStage>& stages, st
   const std::vector<std::int64_t> full = view.tiles(stage.loops);
   std::vector<TouchedParts::Axis> parts;
   for (const TileCoordinate& coordinate : coordinates_of(view, s.stage, full)) {
-    TileAxis axis{coordinate.form, {}};
+    TileAxis axis{coordinate.form, {}, coordinate.replicates() ? coordinate.extent : 1};
     for (const Dim& dim : view.statement.domain.dims) axis.factors.push_back(coordinate.form.coefficient(dim.name));
     std::int64_t part = 0;
     for (std::size_t w = static_cast<std::size_t>(stage.loops); w < view.loops.size(); ++w)
@@ -135,7 +143,7 @@ TouchedParts::Box part_of(MovedStage& s, MovedStage& own, const std::vector<Tile
                           const std::vector<std::int64_t>& at, const PointBox& box) {
   TouchedParts::Box part;
   for (std::size_t i = 0; i < s.axes.size(); ++i) {
-    TouchedParts::Range range = values_of(s.axes[i].factors, box);
+    TouchedParts::Range range = part_of_axis(s.axes[i], box);
     for (std::size_t w = 0; w < coordinates.size(); ++w)
       for (std::size_t a = 0; a < own.axes.size(); ++a) {
         if (coordinates[w].form != s.axes[i].form || own.axes[a].form != coordinates[w].form) continue;
@@ -326,7 +334,7 @@ class StreamSimulation {
       if (view_.innermost[static_cast<std::size_t>(moved.access)] != moved.stage) continue;
       TouchedParts::Box part;
       for (std::size_t i = 0; i < moved.axes.size(); ++i) {
-        const TouchedParts::Range range = values_of(moved.axes[i].factors, box_);
+        const TouchedParts::Range range = part_of_axis(moved.axes[i], box_);
         const std::int64_t begins = place_of(moved).begins[i];
         part.push_back({range.low - begins, range.high - begins});
       }

@@ -75,15 +75,24 @@ bool contiguous_outside(const ResolvedNest& view, int stage, const AffineExpr& f
   const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
   const std::set<std::string> names = form.names();
   if (const auto* layout = layout_of(view, s.parent)) {
-    const auto split = split_digit(layout->back().index);
+    const Tiles around = tiles_of(view, view.tiles(view.stages[static_cast<std::size_t>(s.parent)].loops));
+    const auto last = std::find_if(layout->rbegin(), layout->rend(), [&](const LayoutDigit& digit) {
+      const auto split = split_digit(digit.index);
+      return !split || split->modulo > 1 || replicated_dim(view, *split) >= 0 ||
+             range_over(split->form, around).extent > 1;
+    });  // those of one point lie between no neighbours
+    const auto split = last == layout->rend() ? std::nullopt : split_digit(last->index);
     return split && split->divide == 1 &&
            (split->form == form || std::all_of(names.begin(), names.end(), [&](const std::string& name) {
               return split->form.coefficient(name) == 1;
             }));
   }
   const Access& access = access_of(view.statement, s.access);
-  if (access.index.empty()) return true;
-  const AffineExpr& last = access.index.back();
+  const std::vector<std::int64_t>& shape = view.kernel->tensors[access.tensor.index()].shape;
+  std::size_t inner = access.index.size();
+  while (inner > 0 && shape[inner - 1] == 1) --inner;
+  if (inner == 0) return true;
+  const AffineExpr& last = access.index[inner - 1];
   if (last - last.constant() == form) return true;  // 2*q + s: its elements are neighbours, whatever its dims step
   const std::set<std::string> inside = last.names();
   return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -225,6 +234,57 @@ TileMove uses_of_tile(const Instruction& move, const std::vector<TileCoordinate>
   return all;
 }
 
+/// The dim of the statement at each subscript of an operand of the instruction; "": none, or no plain dim.
+std::vector<std::string> dims_of_operand(const ResolvedNest& view, int operand) {
+  std::vector<std::string> names;
+  for (const AffineExpr& index : access_of(view.instruction->statement(), operand).index) {
+    const auto own = index.as_dim();
+    const auto at = std::find(view.instruction_dim.begin(), view.instruction_dim.end(),
+                              own ? view.instruction->statement().domain.find(*own) : -2);
+    const auto d = static_cast<std::size_t>(at - view.instruction_dim.begin());
+    names.push_back(at == view.instruction_dim.end() ? "" : view.statement.domain.dims[d].name);
+  }
+  return names;
+}
+
+/// The operand of the instruction whose tile a stage in registers holds; -1: it is in a memory, or no operand.
+int operand_in_registers(const ResolvedNest& view, int stage) {
+  const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
+  return view.instruction && view.model->memory(s.memory).is_register() ? instruction_access(view.mapping, s.access)
+                                                                        : -1;
+}
+
+/// Coordinates of a tile in registers: dims of the statement, a register for each block of what a call takes; those of
+/// the operand last, in its order.
+std::vector<TileCoordinate> register_coordinates(const ResolvedNest& view, int access_number, int operand,
+                                                 const std::vector<std::int64_t>& sizes) {
+  const Access& access = access_of(view.statement, access_number);
+  std::vector<TileCoordinate> all;
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    const Dim& dim = view.statement.domain.dims[d];
+    if (!uses(access, dim.name)) continue;
+    TileCoordinate w{AffineExpr::dim(dim.name), std::max<std::int64_t>(1, sizes[d])};
+    if (const int m = view.instruction_dim[d]; m >= 0)
+      w.contiguous = std::min(w.extent, w.block = view.instruction->ranges[static_cast<std::size_t>(m)].max);
+    all.push_back(std::move(w));
+  }
+  for (const std::string& name : dims_of_operand(view, operand)) {
+    const auto at =
+        std::find_if(all.begin(), all.end(), [&](const TileCoordinate& w) { return w.form == AffineExpr::dim(name); });
+    if (at != all.end()) std::rotate(at, at + 1, all.end());
+  }
+  return all;
+}
+
+/// Points of a replica, `$j`: of a dim of the instruction that the tensor lacks. 1: no dim of the statement is there.
+std::int64_t replicas(const ResolvedNest& view, const SplitDigit& split) {
+  const int m = replicated_dim(view, split);
+  const auto& dims = view.instruction_dim;
+  return m < 0 || std::find(dims.begin(), dims.end(), m) == dims.end()
+             ? 1
+             : view.instruction->ranges[static_cast<std::size_t>(m)].max;
+}
+
 }  // namespace
 
 std::vector<TileCoordinate> coordinates_of(const ResolvedNest& view, int stage,
@@ -233,11 +293,18 @@ std::vector<TileCoordinate> coordinates_of(const ResolvedNest& view, int stage,
   const Access& access = access_of(view.statement, s.access);
   const Tiles tiles = tiles_of(view, sizes);
   std::vector<TileCoordinate> all;
-  if (const auto* layout = layout_of(view, stage)) {
+  if (const int operand = operand_in_registers(view, stage); operand >= 0) {
+    all = register_coordinates(view, s.access, operand, sizes);
+  } else if (const auto* layout = layout_of(view, stage)) {
     for (const LayoutDigit& digit : *layout) {
       const auto split = split_digit(digit.index);
-      const auto name = split ? split->form.as_dim() : std::nullopt;
-      if (!split || (name && name->front() == '$')) continue;
+      if (!split) continue;
+      const auto name = split->form.as_dim();
+      if (name && name->front() == '$') {
+        const std::int64_t extent = replicas(view, *split);
+        all.push_back({split->form, extent, extent, 1, true});
+        continue;
+      }
       const auto same = [&](const TileCoordinate& w) { return w.form == split->form; };
       auto at = std::find_if(all.begin(), all.end(), same);
       if (at == all.end()) {
@@ -270,10 +337,61 @@ std::vector<std::int64_t> least_extents(const Instruction& move) {
 
 namespace {
 
+/// Does the move fill the tile, or drain it?
+bool fills(const ResolvedNest& view, int stage, const Instruction& move) {
+  return operand_of(move, 0).memory == view.memory_of(stage);
+}
+
+/// Assigns the dims of a move to the coordinates of a tile in registers, whose places in them the instruction fixes:
+/// the dim of the move's subscript to the coordinate of the instruction's. False: the move takes another box.
+bool assigned_by_place(const ResolvedNest& view, int stage, const Instruction& move,
+                       std::vector<TileCoordinate>& tile) {
+  const int operand = operand_in_registers(view, stage), side = fills(view, stage, move) ? 0 : 1;
+  if (operand < 0 || operand_box(move, side) != operand_box(*view.instruction, operand)) return false;
+  const std::vector<std::string> names = dims_of_operand(view, operand);
+  const std::vector<AffineExpr>& index = access_of(move.statement(), side).index;
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    const auto own = index[i].as_dim();
+    if (!own) return false;
+    for (TileCoordinate& w : tile) {
+      if (names[i].empty() || w.form != AffineExpr::dim(names[i])) continue;
+      w.dim = move.statement().domain.find(*own);
+      w.points = w.contiguous;
+    }
+  }
+  return true;
+}
+
+/// Packed blocks whose padding calls read as 0 are moved whole, padding included, where the move itself sets nothing
+/// beyond its extents: with a tail of 44 in blocks of 72 as fills of 72.
+void pad_blocks(const ResolvedNest& view, int stage, const Instruction& move, std::vector<TileCoordinate>& tile) {
+  const int parent = view.stages[static_cast<std::size_t>(stage)].parent;
+  if (!view.instruction || parent < 0 || !fills(view, stage, move)) return;
+  const auto* outside = layout_of(view, parent);
+  for (TileCoordinate& w : tile) {
+    const auto name = w.form.as_dim();
+    const int d = name ? view.statement.domain.find(*name) : -1;
+    const int m = d < 0 ? -1 : view.instruction_dim[static_cast<std::size_t>(d)];
+    if (m < 0 || w.block <= 1 || w.extent % w.block == 0 || outside == nullptr) continue;
+    const bool read_as_zero = view.instruction->ranges[static_cast<std::size_t>(m)].fixed() &&
+                              view.statement.domain.dims[static_cast<std::size_t>(d)].kind == DimKind::reduction;
+    const bool set =
+        w.dim >= 0 && move.inactive == Inactive::zero && !move.ranges[static_cast<std::size_t>(w.dim)].kept;
+    const bool padded_there = std::any_of(outside->begin(), outside->end(), [&](const LayoutDigit& digit) {
+      const auto split = split_digit(digit.index);
+      return split && split->form == w.form && split->divide == 1 && split->modulo % w.block == 0 && split->modulo > 0;
+    });
+    if (!read_as_zero || !padded_there || set) continue;
+    w.extent = round_up(w.extent, w.contiguous = w.block);
+    if (w.dim >= 0) w.points = points_of_use(move.ranges[static_cast<std::size_t>(w.dim)], w);
+  }
+}
+
 /// Dims of the move assigned to coordinates, each at its largest extent.
 std::vector<TileCoordinate> largest_uses(const ResolvedNest& view, int stage, const Instruction& move,
                                          const std::vector<std::int64_t>& sizes) {
   std::vector<TileCoordinate> tile = coordinates_of(view, stage, sizes);
+  if (assigned_by_place(view, stage, move, tile)) return tile;
   if (!tile.empty() && requires_stride(move) && !contiguous_outside(view, stage, tile.back().form)) {
     const auto outside = std::find_if(tile.begin(), tile.end(), [&](const TileCoordinate& w) {
       return transposes(move, view.memory_of(stage)) && contiguous_outside(view, stage, w.form);
@@ -315,6 +433,7 @@ std::vector<TileCoordinate> largest_uses(const ResolvedNest& view, int stage, co
     best->dim = static_cast<int>(d);
     --left;
   }
+  pad_blocks(view, stage, move, tile);
   return tile;
 }
 

@@ -20,17 +20,23 @@ struct TileCoordinate {
   int dim = -1;                 ///< dim of the move that covers it; -1: none
   std::int64_t points = 1;      ///< covered by one use
   bool within_block = false;    ///< that stride holds within each block only: of r.c in blocks of c
+
+  /// Of a dim of the instruction that the tensor lacks, `$j`: each element as often as its layout repeats it.
+  bool replicates() const { return form.as_dim() && form.as_dim()->front() == '$'; }
 };
 
 /// Coordinates of the tile of a stage with more than one point, the contiguous one last, for these extents of the dims
-/// of the statement. No dim of a move is assigned yet.
+/// of the statement. No dim of a move is assigned yet. Of a tile in registers these are dims, those of the operand
+/// last.
 std::vector<TileCoordinate> coordinates_of(const ResolvedNest& view, int stage, const std::vector<std::int64_t>& sizes);
 
 /// The same with dims of the move assigned: its last dim covers the contiguous coordinate, each other dim the
 /// coordinate along which that saves most uses. If the tile is not contiguous at its source along that coordinate, as
 /// the move requires, a coordinate of one point takes its place; a transposing move covers the coordinate that is
 /// contiguous at the source. Where conditions of the move (`legal`) forbid its largest uses, the points are those that
-/// lowering chooses for a full tile: fewest uses among what extents, layouts and alignment allow.
+/// lowering chooses for a full tile: fewest uses among what extents, layouts and alignment allow. In registers the
+/// subscripts of the operand fix which dim covers which coordinate. Blocks whose padding is read as 0 are moved whole
+/// from packed copies, unless the move sets that padding.
 std::vector<TileCoordinate> coordinates_of_move(const ResolvedNest& view, int stage, const Instruction& move,
                                                 const std::vector<std::int64_t>& sizes);
 
