@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <optional>
 
 #include "hwdesc/model/memory_time.h"
 #include "hwdesc/model/stream_window.h"
@@ -131,25 +131,34 @@ struct Round {
   double cycles = 0, commands = 0;
 };
 
-/// Moves transfer a tile along its outermost coordinate. Inner loops outside the loop along it pass over the whole tile
-/// repeatedly; in the last pass a part is released as soon as that loop advances.
+/// Share of a round, at its end, in which the first of the `pieces` that moves make of a tile is unused. Loops that
+/// advance along coordinates in the order of the moves, outermost first, divide the tile; any other loop passes over
+/// the part that is left: it is unused after the last pass only.
 double released(const ResolvedNest& view, const TileCounts& counts, int stage, int access, double pieces) {
   const int loops = view.stages[static_cast<std::size_t>(stage)].loops;
-  const std::vector<TileCoordinate> tile = coordinates_of(view, stage, view.tiles(loops));
-  const auto outermost =
-      std::find_if(tile.begin(), tile.end(), [](const TileCoordinate& w) { return w.extent > w.contiguous; });
-  const std::set<std::string> along =
-      tile.empty() ? std::set<std::string>() : (outermost == tile.end() ? tile.front() : *outermost).form.names();
-  double passes = 1;
+  std::vector<TileCoordinate> tile = coordinates_of(view, stage, view.tiles(loops));
+  std::erase_if(tile, [](const TileCoordinate& w) { return w.replicates(); });
+  if (std::any_of(tile.begin(), tile.end(), [](const TileCoordinate& w) { return w.extent > w.contiguous; }))
+    std::erase_if(tile, [](const TileCoordinate& w) { return w.extent <= w.contiguous; });
+  std::size_t reached = 0;  // coordinates outside of it are divided
+  double parts = 1, step = 1, used = 0;
   for (int w = loops; w < static_cast<int>(view.loops.size()); ++w) {
     const auto trip = static_cast<double>(counts.trip(w));
     if (trip <= 1) continue;
-    const int dim = view.loops[static_cast<std::size_t>(w)].dim;
-    if (counts.uses_loop(access, w) && along.contains(view.statement.domain.dims[static_cast<std::size_t>(dim)].name))
-      return (1 - 1 / std::min(trip, std::max(pieces, 1.0))) / passes;
-    passes *= trip;
+    const std::string& dim =
+        view.statement.domain.dims[static_cast<std::size_t>(view.loops[static_cast<std::size_t>(w)].dim)].name;
+    std::size_t along = reached;
+    while (along < tile.size() && !tile[along].form.names().contains(dim)) ++along;
+    step /= trip;
+    if (!counts.uses_loop(access, w) || along == tile.size() || (parts <= 1 && along > 0)) {
+      used += (trip - 1) * step;
+      continue;
+    }
+    reached = along;
+    parts *= trip;
+    if (parts >= pieces) return 1 - used - step * parts / std::max(pieces, 1.0);
   }
-  return 0;
+  return 1 - used - step;
 }
 
 /// Work of a full tile below the first `loops` loops relative to the mean; `whole`: share of full tiles.
@@ -275,6 +284,20 @@ TilePath short_way(const TilePath& all, const TilePath& whole, double full) {
   return way;
 }
 
+/// The same tile where a full or short one is drained and a full or short one is filled.
+StreamTile at_boundary(StreamTile tile, bool from_full, bool to_full, double full) {
+  tile.in = to_full ? tile.full_in : short_way(tile.in, tile.full_in, full);
+  tile.out = from_full ? tile.full_out : short_way(tile.out, tile.full_out, full);
+  return tile;
+}
+
+/// Commands that move these tiles, from number `first` on.
+double moves_from(const std::vector<StreamTile>& tiles, std::size_t first) {
+  double commands = 0;
+  for (std::size_t t = first; t < tiles.size(); ++t) commands += tiles[t].in.uses + tiles[t].out.uses;
+  return commands;
+}
+
 /// Ports of units, and those of memories and links that moves share, by number.
 struct StreamPorts {
   struct Port {
@@ -328,6 +351,8 @@ std::vector<std::pair<int, double>> held_by_calls(const ResolvedNest& view, Stre
 std::size_t index_of_largest(const std::vector<double>& of) {
   return static_cast<std::size_t>(std::max_element(of.begin(), of.end()) - of.begin());
 }
+
+constexpr int turns = 5;  ///< of the iteration that finds a stall
 
 class Stream {
  public:
@@ -463,16 +488,11 @@ class Stream {
     }
     return *std::max_element(busy_.begin(), busy_.end()) / rounds;
   }
-  double moves(std::size_t place) const {
-    double commands = 0;
-    for (std::size_t t = first_[place]; t < tiles_.size(); ++t) commands += tiles_[t].in.uses + tiles_[t].out.uses;
-    return commands;
-  }
 
   /// Time before the end of a round at which the command `behind` positions after it enters the window.
   double lookahead(std::size_t place, const Round& round, double gap, double behind) const {
     const double seen = window_ - 1 - behind;
-    if (seen >= round.commands + moves(place)) return round.cycles + gap;
+    if (seen >= round.commands + moves_from(tiles_, first_[place])) return round.cycles + gap;
     return std::clamp(seen / std::max(round.commands, 1.0), 0.0, 1.0) * round.cycles;
   }
 
@@ -533,13 +553,13 @@ class Stream {
   }
 
   /// Stall between two rounds of a place. A longer stall lets later commands start earlier: a fixed point, found by
-  /// damped iteration.
-  double gap(std::size_t place, const Round& round) const {
+  /// damped iteration. `before`: the stall before the first of the two; nothing: the same.
+  double gap(std::size_t place, const Round& round, std::optional<double> before = std::nullopt) const {
     double gap = 0;
     for (int turn = 0; turn < turns; ++turn) {
       const Drained drained = drain(place, round, lookahead(place, round, gap, 0));
       Edge edge;
-      edge.period = round.cycles + gap;
+      edge.period = round.cycles + before.value_or(gap);
       edge.visible = std::max(drained.visible, -lookahead(place, round, gap, drained.commands));
       const double found = std::max(0.0, fill(place, drained, edge).ready);
       gap = turn == 0 ? found : (gap + found) / 2;
@@ -547,26 +567,30 @@ class Stream {
     return gap;
   }
 
-  /// Full tiles and tails apart: the stall of one is not compensated by the other.
+  /// Full tiles and tails apart: the stall of one is not compensated by the other, and a full tile that follows a short
+  /// one is filled during the short round.
   double mean_gap(std::size_t place, const Round& round) {
     const double full = tiles_[first_[place]].full, largest = tiles_[first_[place]].largest;
     if (full <= 0 || full >= 1) return gap(place, round);
     const std::vector<StreamTile> mean = tiles_;
-    double sum = 0;
-    for (const bool whole : {true, false}) {
-      for (std::size_t t = first_[place]; t < tiles_.size(); ++t) {
-        const StreamTile& tile = mean[t];
-        tiles_[t].in = whole ? tile.full_in : short_way(tile.in, tile.full_in, full);
-        tiles_[t].out = whole ? tile.full_out : short_way(tile.out, tile.full_out, full);
-      }
-      const double share = whole ? largest : of_short(1, largest, full);
-      sum += (whole ? full : 1 - full) * gap(place, {round.cycles * share, round.commands * share});
+    const auto between = [&](bool from_full, bool to_full, std::optional<double> before = std::nullopt) {
+      for (std::size_t t = first_[place]; t < tiles_.size(); ++t)
+        tiles_[t] = at_boundary(mean[t], from_full, to_full, full);
+      const double share = from_full ? largest : of_short(1, largest, full);
+      return gap(place, {round.cycles * share, round.commands * share}, before);
+    };
+    const double alternating = std::min(full, 1 - full);
+    double sum = 0, to_short = 0, to_full = 0;
+    for (int turn = 0; turn < 2; ++turn) {
+      to_full = between(false, true, to_short);
+      to_short = between(true, false, to_full);
     }
+    sum += alternating * (to_full + to_short);
+    if (full > alternating) sum += (full - alternating) * between(true, true);
+    if (1 - full > alternating) sum += (1 - full - alternating) * between(false, false);
     tiles_ = mean;
     return sum;
   }
-
-  static constexpr int turns = 5;
 
   const ResolvedNest& view_;
   const TileCounts& counts_;
