@@ -141,6 +141,63 @@ TEST(ScheduledRows, OfOneElementArePricedByTheirMoves) {
   }
 }
 
+struct BlockedKernel {
+  const char *compute, *dims, *types, *nest;
+};
+
+/// Packed copies of blocks that a call reads whole, registers whose places decide which dim of a move covers what,
+/// replicas, and short tiles that take turns with whole ones.
+TEST(ScheduledBlocks, OfAnArrayInMemoryArePricedByTheirMoves) {
+  const std::string file = ISAMAP_SOURCE_DIR "/tests/conformance/data/array24.yaml";
+  const auto loaded = load_hardware(file, {});
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  const HardwareModel& model = loaded->model;
+  const BlockedKernel kernels[]{{"C[i] += A[i,k] * B[k]", "i=100,k=77", "A=s8,B=s8,C=s32", R"(
+  - stage B in dram as [k/24, k%24]
+  - for i by 20
+  - stage C in sums x2 as [i/10, $n, i%10] first flag
+  - for k by 24
+  - stage A in weights x2 as [i, k]
+  - stage B in in x2 as [k/24, k%24]
+  - for i by 10 unroll
+  - stage A in cells x2
+  - do s0 with macs(j=i, k=k) operands C=C A=B W=A
+)"},
+                                {"O[c,p,q] += I[c,p+r,q+s] * F[c,r,s]", "c=2,p=7,q=9,r=3,s=3", "I=s8,F=s8,O=s32", R"(
+  - stage F in dram as [c, r.s/24, r.s%24]
+  - for c by 1
+  - for q by 6
+  - stage O in sums x2 as [c, p/10, q, $n, p%10] first flag
+  - stage I in weights x2 as [c, p, r.s, q]
+  - stage F in in x2 as [c, r.s/24, r.s%24]
+  - for q by 1 unroll
+  - stage I in cells x2
+  - do s0 with macs(j=p, k=r.s) operands C=O A=F W=I
+)"},
+                                {"O[p,q,k] += I[p,q,c] * F[c,k]", "p=9,q=7,k=25,c=33", "I=s8,F=s8,O=s32", R"(
+  - stage I in dram as [p, c/24, q, c%24]
+  - for p by 4
+  - stage O in sums as [p, q/16, k/10, q%16, k%10] first flag
+  - stage I in in as [p, c/24, q, c%24]
+  - stage F in weights as [c, k]
+  - for k by 10
+  - for c by 24 unroll
+  - stage F in cells x2
+  - for p by 1
+  - do s0 with macs(n=q, j=k, k=c)
+)"}};
+  for (const auto& [compute, dims, types, nest] : kernels) {
+    const auto kernel = kernel_from_formula(compute, dims, types);
+    ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+    const std::string text = "schedule: blocks\nkernel: " + kernel->name + "\ntarget: array24\nnest:" + nest;
+    const auto schedule = parse_schedule(text, "blocks.yaml", *kernel, model);
+    ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+    const auto program = lower(*schedule, *kernel, model);
+    ASSERT_TRUE(program) << render(program.diagnostics());
+    simulated(model, *kernel, *schedule, *program, 1.15);
+  }
+}
+
 class StreamWindow : public testing::TestWithParam<std::string> {};
 
 /// In the order of the program less overlaps than in a window, moves on one machine and chains of sums on the other,
