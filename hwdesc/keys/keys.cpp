@@ -911,7 +911,9 @@ constexpr Key operand_keys[] = {
      .fallback = "1",
      .range = {1, 64, "", "leave it out for 1"},
      .example = "4",
-     .meaning = "number of consecutive registers, the first aligned to that number"},
+     .meaning =
+         "number of consecutive registers, the first aligned to that number; at most the `count` of the file, and "
+         "refused of an operand that is in no registers"},
     {.name = "state",
      .type = "field name",
      .example = "st.scale",
@@ -922,7 +924,10 @@ constexpr Key operand_keys[] = {
      .type = "list of real",
      .example = "[0.5, 0.25]",
      .meaning = "the encodable constants of the kernel, printed by `{X}`; integers, or numbers where `dtype` is real"},
-    {.name = "outside", .type = "real", .example = "0", .meaning = "value of reads beyond the tensor"},
+    {.name = "outside",
+     .type = "real",
+     .example = "0",
+     .meaning = "value of reads beyond the tensor; refused without `object`, which alone knows the tensor's sizes"},
     {.name = "pack",
      .type = "format use",
      .example = "{format: desc, address: \"A >> 4\"}",

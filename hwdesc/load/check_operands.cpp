@@ -223,6 +223,11 @@ void check_room(const Place& place) {
 /// Consecutive registers of an operand must exist.
 void check_group(const Place& place) {
   const Memory& memory = place.context.parts.memories[place.operand.memory.index()];
+  if (!memory.is_register() && place.operand.group > 1)
+    place.context.problems.error(place.where,
+                                 place.what + " has 'group: " + std::to_string(place.operand.group) +
+                                     "', but memory '" + memory.name + "' has no registers",
+                                 "leave 'group' out: what an operand takes in a memory follows from its 'dims'");
   if (!memory.is_register() || memory.count < 1 || place.operand.group <= memory.count) return;
   place.context.problems.error(place.where,
                                place.what + " takes " + std::to_string(place.operand.group) +
