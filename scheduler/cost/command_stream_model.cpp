@@ -418,30 +418,31 @@ class Stream {
     for (int w = 0; w < s.loops; ++w)
       if (counts_.trip(w) > 1) tile.place = w + 1;
     const bool output = t.access == 0;
-    if (t.elements_in > 0)
-      tile.in =
-          way(t.from, t.to, t, output ? std::min(1.0, t.elements_in / std::max(t.elements_out, 1.0)) : 1, tile.full_in);
-    if (output && t.elements_out > 0) tile.out = way(t.to, t.from, t, 1, tile.full_out);
+    const DType type = view_.kernel->tensors[access_of(view_.statement, t.access).tensor.index()].dtype;
+    const Instruction* in =
+        t.elements_in > 0 ? move_for_tile(view_, t.stage, {t.from, t.to, type}) : clear_for_tile(view_, t.stage);
+    const double loaded =
+        output && t.elements_in > 0 ? std::min(1.0, t.elements_in / std::max(t.elements_out, 1.0)) : 1;
+    if (in != nullptr) tile.in = way(*in, t, loaded, tile.full_in);
+    const Instruction* out =
+        output && t.elements_out > 0 ? move_for_tile(view_, t.stage, {t.to, t.from, type}) : nullptr;
+    if (out != nullptr) tile.out = way(*out, t, 1, tile.full_out);
     tile.largest = largest(view_, s.loops, tile.full);
     tile.released = released(view_, counts_, t.stage, t.access, std::max(tile.in.uses, tile.out.uses));
     tiles_.push_back(std::move(tile));
   }
 
   /// For the mean tile, and for a full one.
-  TilePath way(MemoryId from, MemoryId to, const Transfer& t, double share, TilePath& full) {
-    const DType type = view_.kernel->tensors[access_of(view_.statement, t.access).tensor.index()].dtype;
-    const Instruction* move = move_for_tile(view_, t.stage, {from, to, type});
-    if (!move) return {};
-    const TileMove one = tile_move(view_, t.stage, *move);
+  TilePath way(const Instruction& move, const Transfer& t, double share, TilePath& full) {
+    const TileMove one = tile_move(view_, t.stage, move);
     const int loops = view_.stages[static_cast<std::size_t>(t.stage)].loops;
-    const auto at = [&](const auto& sizes) { return move_of_tile(view_, t.stage, *move, sizes); };
+    const auto at = [&](const auto& sizes) { return move_of_tile(view_, t.stage, move, sizes); };
     const double uses = std::max(1.0, one.uses * mean_share(view_, loops, [&](const auto& s) { return at(s).uses; }));
     const double cycles = one.cycles * mean_share(view_, loops, [&](const auto& s) { return at(s).cycles; }) / uses;
     const double whole = std::max(1.0, one.uses);
-    const double behind = link_latency(*move, *view_.model);
-    full = {
-        ports_.of(*move), whole * share, one.cycles / whole, std::max(one.latency, one.cycles / whole + behind), {}};
-    return {ports_.of(*move), uses * share, cycles, std::max(one.latency, cycles + behind),
+    const double behind = link_latency(move, *view_.model);
+    full = {ports_.of(move), whole * share, one.cycles / whole, std::max(one.latency, one.cycles / whole + behind), {}};
+    return {ports_.of(move), uses * share, cycles, std::max(one.latency, cycles + behind),
             ports_.kept(view_, loops, one, share * t.instances, at)};
   }
 

@@ -66,7 +66,7 @@ struct MovedStage {
   int stage = -1, parent = -1;  ///< parent: number of the moved stage that fills it; -1: home
   int flow = 0, access = 0;
   int place = 0;  ///< loops above its commands, also those that it does not use where its stage could not be moved
-  const Instruction *in = nullptr, *out = nullptr;
+  const Instruction *in = nullptr, *out = nullptr, *clear = nullptr;
   bool starts_full = false;  ///< filled at the first visit too
   std::vector<TileAxis> axes;
   std::vector<TileBuffer> places;
@@ -81,7 +81,7 @@ TileBuffer& place_of(MovedStage& s) {
 std::int64_t points_of_moves(const ResolvedNest& view, const MovedStage& s, const AffineExpr& form) {
   std::int64_t points = 0;
   const std::vector<std::int64_t> full = view.tiles(view.stages[static_cast<std::size_t>(s.stage)].loops);
-  for (const Instruction* move : {s.in, s.out})
+  for (const Instruction* move : {s.in, s.out, s.clear})
     if (move != nullptr)
       for (const TileCoordinate& w : coordinates_of_move(view, s.stage, *move, full))
         if (w.form == form && w.points < w.extent) points = std::gcd(points, w.points);
@@ -130,6 +130,7 @@ std::vector<MovedStage> moved_stages(const ResolvedNest& view, const TileCounts&
         moved.parent = static_cast<int>(other);
     if (t.elements_in > 0) moved.in = move_for_tile(view, t.stage, {t.from, t.to, tensor.dtype});
     if (t.access == 0 && t.elements_out > 0) moved.out = move_for_tile(view, t.stage, {t.to, t.from, tensor.dtype});
+    if (t.elements_out > 0) moved.clear = clear_for_tile(view, t.stage);
     moved.starts_full = t.access != 0 || starts_full(view);
     stages.push_back(std::move(moved));
   }
@@ -150,6 +151,17 @@ TouchedParts::Box part_of(MovedStage& s, MovedStage& own, const std::vector<Tile
         range.low = place_of(own).begins[a] + at[w];
         range.high = place_of(own).begins[a] + std::min(coordinates[w].extent, at[w] + coordinates[w].points);
       }
+    const std::int64_t begins = place_of(s).begins[i];
+    part.push_back({range.low - begins, range.high - begins});
+  }
+  return part;
+}
+
+/// What a call with the points of a box accesses of the tile of a stage.
+TouchedParts::Box part_of_call(MovedStage& s, const PointBox& box) {
+  TouchedParts::Box part;
+  for (std::size_t i = 0; i < s.axes.size(); ++i) {
+    const TouchedParts::Range range = part_of_axis(s.axes[i], box);
     const std::int64_t begins = place_of(s).begins[i];
     part.push_back({range.low - begins, range.high - begins});
   }
@@ -237,6 +249,7 @@ class StreamSimulation {
     TileBuffer& place = place_of(s);
     for (std::size_t i = 0; i < s.axes.size(); ++i) place.begins[i] = values_of(s.axes[i].factors, box_).low;
     if (s.in != nullptr && (s.starts_full || !first)) move(s, *s.in, false);
+    if (s.clear != nullptr && first) move(s, *s.clear, false);
   }
   void drain(std::size_t at) { move(stages_[at], *stages_[at].out, true); }
 
@@ -270,10 +283,10 @@ class StreamSimulation {
       command.out = out;
       command.tile = s.tiles - 1;
       touch(s, part_of(s, s, coordinates, at, box), !out);
-      if (s.parent >= 0) {
+      if (s.parent >= 0 && &move != s.clear) {  // which reads nothing outside
         MovedStage& parent = stages_[static_cast<std::size_t>(s.parent)];
         touch(parent, part_of(parent, s, coordinates, at, box), out);
-      } else if (s.access == 0) {
+      } else if (s.access == 0 && &move != s.clear) {
         at_home(s, use, out);
       }
       flow_of_.push_back(s.flow);
@@ -332,13 +345,7 @@ class StreamSimulation {
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       MovedStage& moved = stages_[s];
       if (view_.innermost[static_cast<std::size_t>(moved.access)] != moved.stage) continue;
-      TouchedParts::Box part;
-      for (std::size_t i = 0; i < moved.axes.size(); ++i) {
-        const TouchedParts::Range range = part_of_axis(moved.axes[i], box_);
-        const std::int64_t begins = place_of(moved).begins[i];
-        part.push_back({range.low - begins, range.high - begins});
-      }
-      touch(moved, part, moved.access == 0);
+      touch(moved, part_of_call(moved, box_), moved.access == 0);
     }
     const auto [found, fresh] = call_times_.try_emplace(box_.extent);
     if (fresh) {

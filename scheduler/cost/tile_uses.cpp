@@ -8,6 +8,7 @@
 
 #include "ir/legal.h"
 #include "ir/operand_use.h"
+#include "scheduler/cost/first_values.h"
 #include "scheduler/nest/instruction_timing.h"
 #include "scheduler/nest/move_points.h"
 #include "scheduler/nest/staged_tile.h"
@@ -392,7 +393,8 @@ std::vector<TileCoordinate> largest_uses(const ResolvedNest& view, int stage, co
                                          const std::vector<std::int64_t>& sizes) {
   std::vector<TileCoordinate> tile = coordinates_of(view, stage, sizes);
   if (assigned_by_place(view, stage, move, tile)) return tile;
-  if (!tile.empty() && requires_stride(move) && !contiguous_outside(view, stage, tile.back().form)) {
+  const bool copies = access_count(move.statement()) > 1;  // or sets the tile, whatever is outside
+  if (copies && !tile.empty() && requires_stride(move) && !contiguous_outside(view, stage, tile.back().form)) {
     const auto outside = std::find_if(tile.begin(), tile.end(), [&](const TileCoordinate& w) {
       return transposes(move, view.memory_of(stage)) && contiguous_outside(view, stage, w.form);
     });
@@ -409,7 +411,7 @@ std::vector<TileCoordinate> largest_uses(const ResolvedNest& view, int stage, co
   // Elements with replicas between them are no row: the last dim of the move covers another coordinate, or one element.
   if (const auto d = last_dim(move); d && !tile.empty() && !fits(tile.back(), *d)) {
     const auto other = std::find_if(tile.begin(), tile.end(), [&](const TileCoordinate& w) {
-      return fits(w, *d) && contiguous_outside(view, stage, w.form);
+      return fits(w, *d) && (!copies || contiguous_outside(view, stage, w.form));
     });
     if (other != tile.end())
       std::rotate(other, other + 1, tile.end());
@@ -556,6 +558,21 @@ const Instruction* move_for_tile(const ResolvedNest& view, int stage, const Move
     if (uses < fewest) fewest = uses, best = &move;
   }
   return best;
+}
+
+const Instruction* clear_for_tile(const ResolvedNest& view, int stage) {
+  const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
+  const Computation& statement = view.statement;
+  if (s.access != 0 || statement.reduction == Reduction::assign || s.stage.first != First::fill ||
+      view.innermost[0] != stage || starts_full(view))
+    return nullptr;
+  const DType type = view.kernel->tensors[statement.write.tensor.index()].dtype;
+  const double wanted = as_double(type, identity(statement.reduction, type));
+  for (const Instruction& fill : view.model->instructions()) {
+    if (fill_value(fill) != wanted || fill.operands.front().memory != s.memory) continue;
+    if (!fill.operands.front().dtype || *fill.operands.front().dtype == type) return &fill;
+  }
+  return nullptr;
 }
 
 std::vector<std::int64_t> padded(const ResolvedNest& view, std::vector<std::int64_t> extents) {

@@ -62,6 +62,10 @@ struct MovePath {
 /// The move for the tile of a stage: of those between the memories for its type the one with the fewest uses.
 const Instruction* move_for_tile(const ResolvedNest& view, int stage, const MovePath& path);
 
+/// The command that sets the tile of an output to the identity before its first call, where no call starts it and
+/// nothing is loaded; nullptr: none is needed, or scalar code does it.
+const Instruction* clear_for_tile(const ResolvedNest& view, int stage);
+
 /// Extents of one call for these extents below all loops, padded to the full range where a dim of the instruction
 /// cannot be that short.
 std::vector<std::int64_t> padded_extents(const ResolvedNest& view, const std::vector<std::int64_t>& sizes);
