@@ -118,10 +118,11 @@ struct StreamTile {
   int place = 0;  ///< loops that renew it
   double refills = 0;
   bool doubled = false;
-  double released = 0;  ///< share of a round, at its end, in which the first part is unused
-  double largest = 1;   ///< work of a full tile for the mean of all
-  double full = 1;      ///< full ones among all
-  double round = 0;     ///< cycles between its renewals
+  bool cleared = false;  ///< `in` sets it to the identity, part by part
+  double released = 0;   ///< share of a round, at its end, in which the first part is unused
+  double largest = 1;    ///< work of a full tile for the mean of all
+  double full = 1;       ///< full ones among all
+  double round = 0;      ///< cycles between its renewals
   TilePath in, out;
   TilePath full_in, full_out;  ///< of a full tile
 };
@@ -352,6 +353,17 @@ std::size_t index_of_largest(const std::vector<double>& of) {
   return static_cast<std::size_t>(std::max_element(of.begin(), of.end()) - of.begin());
 }
 
+/// Commands that fill the tile of a transfer, by a load or a clear, and that drain it; nullptr: none.
+struct TileMoves {
+  const Instruction *in = nullptr, *out = nullptr;
+};
+TileMoves moves_of(const ResolvedNest& view, const Transfer& t) {
+  const DType type = view.kernel->tensors[access_of(view.statement, t.access).tensor.index()].dtype;
+  const bool drained = t.access == 0 && t.elements_out > 0;
+  return {t.elements_in > 0 ? move_for_tile(view, t.stage, {t.from, t.to, type}) : clear_for_tile(view, t.stage),
+          drained ? move_for_tile(view, t.stage, {t.to, t.from, type}) : nullptr};
+}
+
 constexpr int turns = 5;  ///< of the iteration that finds a stall
 
 class Stream {
@@ -418,15 +430,12 @@ class Stream {
     for (int w = 0; w < s.loops; ++w)
       if (counts_.trip(w) > 1) tile.place = w + 1;
     const bool output = t.access == 0;
-    const DType type = view_.kernel->tensors[access_of(view_.statement, t.access).tensor.index()].dtype;
-    const Instruction* in =
-        t.elements_in > 0 ? move_for_tile(view_, t.stage, {t.from, t.to, type}) : clear_for_tile(view_, t.stage);
+    const TileMoves by = moves_of(view_, t);
     const double loaded =
         output && t.elements_in > 0 ? std::min(1.0, t.elements_in / std::max(t.elements_out, 1.0)) : 1;
-    if (in != nullptr) tile.in = way(*in, t, loaded, tile.full_in);
-    const Instruction* out =
-        output && t.elements_out > 0 ? move_for_tile(view_, t.stage, {t.to, t.from, type}) : nullptr;
-    if (out != nullptr) tile.out = way(*out, t, 1, tile.full_out);
+    if (by.in != nullptr) tile.in = way(*by.in, t, loaded, tile.full_in);
+    tile.cleared = by.in != nullptr && t.elements_in <= 0;
+    if (by.out != nullptr) tile.out = way(*by.out, t, 1, tile.full_out);
     tile.largest = largest(view_, s.loops, tile.full);
     tile.released = released(view_, counts_, t.stage, t.access, std::max(tile.in.uses, tile.out.uses));
     tiles_.push_back(std::move(tile));
@@ -527,7 +536,9 @@ class Stream {
     for (std::size_t t = first_[place]; t < tiles_.size(); ++t) {
       const StreamTile& tile = tiles_[t];
       const double unused = latency_ - call_;  // operands are free once the last call has read them
-      if (tile.in.port >= 0) {
+      if (tile.cleared && !edge.first) {
+        commands += tile.in.uses;  // each part is cleared once it is drained, before calls read it again
+      } else if (tile.in.port >= 0) {
         const auto p = static_cast<std::size_t>(tile.in.port);
         double start = edge.visible, least = -1e300;
         if (!edge.first) {
