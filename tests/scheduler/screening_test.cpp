@@ -20,6 +20,24 @@ namespace {
 
 void take_some_time() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
 
+/// Kernels of more than 1024 processors refuse cpu_set_t.
+TEST(Affinity, MasksGrowUntilTheKernelTakesThem) {
+  const std::vector<int> all = own_processors();
+  if (all.empty()) GTEST_SKIP() << "the system does not say";
+  EXPECT_EQ(own_processors(0), all) << "refused at first";
+  EXPECT_EQ(own_processors(4096), all);
+  constexpr int far = 5000;  // is not there
+  {
+    const Affinity one({all.front(), far});
+    EXPECT_EQ(own_processors(), std::vector<int>{all.front()});
+  }
+  EXPECT_EQ(own_processors(), all) << "given back";
+  for (const std::vector<int>& none : {std::vector<int>{far}, {-1}, {}}) {
+    const Affinity nothing_changes(none);
+    EXPECT_EQ(own_processors(), all);
+  }
+}
+
 TEST(Screening, DoesEachStepOnceInItsOrder) {
   for (const int jobs : {1, 2, 5}) {
     std::atomic<int> prepared{0}, ahead{0};
