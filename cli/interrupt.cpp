@@ -5,12 +5,14 @@
 #include <chrono>
 #include <csignal>
 
+#include "cli/common.h"
+
 namespace isamap::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::atomic<bool> answers_interrupts{false}, has_result{false};
+std::atomic<bool> answers_interrupts{false}, has_result{false}, records_jobs{false};
 std::atomic<Clock::rep> interrupted_at{0};  ///< 0: not yet
 
 /// `timeout` sends one signal to the process and the same to its group: that is no second Ctrl-C.
@@ -22,6 +24,8 @@ void answer_interrupts() { answers_interrupts = true; }
 
 void note_result() { has_result = true; }
 
+void resume_by_the_same_command() { records_jobs = true; }
+
 bool continue_with_result() {
   note_result();
   return !interrupted();
@@ -29,8 +33,13 @@ bool continue_with_result() {
 
 bool interrupted() { return interrupted_at != 0; }
 
+bool ends(int /*signal*/) {
+  if (records_jobs) tell("interrupted: the jobs that have ended are recorded; the same command goes on");
+  return false;
+}
+
 bool only_interrupts(int signal) {
-  if (signal != SIGINT || !answers_interrupts || !has_result) return false;
+  if (signal != SIGINT || !answers_interrupts || !has_result) return ends(signal);
   const Clock::rep now = Clock::now().time_since_epoch().count();
   Clock::rep first = 0;
   return interrupted_at.compare_exchange_strong(first, now) || Clock::duration(now - first) < one_press;

@@ -13,7 +13,11 @@ void note_result();
 bool continue_with_result();
 /// Was the first SIGINT taken?
 bool interrupted();
+/// Called by verbs that record each job as it ends: a signal that ends the program says so.
+void resume_by_the_same_command();
 /// For remove_temporary_files_on_signals: true where the signal only interrupts.
 bool only_interrupts(int signal);
+/// The same on ranks, which cannot answer together: each signal ends the program.
+bool ends(int signal);
 
 }  // namespace isamap::cli

@@ -15,6 +15,8 @@ namespace isamap::cli {
 std::vector<std::string> suite_folders();
 /// The bytes of a file; empty: an error was reported.
 std::optional<std::string> read_lab_file(const std::string& path);
+/// Warnings of lines that are left out: the first 20, and how many there are.
+void tell_damaged(Diagnostics lines);
 
 /// `lab run` and `plan lab`: the suite, what is run on it, and the flags that say so. Empty: an error was reported and
 /// `code` is set.

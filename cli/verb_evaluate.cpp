@@ -60,7 +60,8 @@ Exit verb_evaluate(const Options& options) {
   const auto costs = cost_models(options, model, code);
   if (!costs) return code;
   const auto evaluation = evaluate(*schedule, kernel, model, *costs);
-  if (!evaluation) return fail(Exit::wrong_input, evaluation.diagnostics());
+  if (!evaluation)  // where a cost model of the user's fails, the schedule is not at fault
+    return fail(has_errors(costs->problems()) ? Exit::limit : Exit::wrong_input, evaluation.diagnostics());
   // If moves are instructions a schedule is legal if it lowers; other machines are only priced.
   if (issues_moves(model))
     if (const auto program = lower(*schedule, kernel, model); !program)

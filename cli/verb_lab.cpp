@@ -104,9 +104,14 @@ std::optional<lab::Trials> load_trials(const std::string& path) {
     fail(Exit::wrong_input, trials.diagnostics());
     return std::nullopt;
   }
+  for (Diagnostic& damaged : trials->damaged) {
+    damaged.severity = Severity::warning;
+    damaged.message += ": left out";
+  }
+  tell_damaged(trials->damaged);
   if (trials->results.size() < trials->expected())
-    tell(
-        fmt::format("{}: {} of {} trials: the run was ended before", path, trials->results.size(), trials->expected()));
+    tell(fmt::format("{}: {} of {} trials{}", path, trials->results.size(), trials->expected(),
+                     trials->damaged.empty() ? ": the run was ended before" : ""));
   return std::move(*trials);
 }
 
@@ -222,6 +227,7 @@ Exit verb_lab_run(const Options& options) {
   if (!run) return code;
   const auto suite = lab_suite(options, code);
   if (!suite) return code;
+  if (const Diagnostics wrong = lab::check(*suite, *run); has_errors(wrong)) return fail(Exit::wrong_input, wrong);
   Lines lines(options.output);
   if (!lines.ok()) return lines.problem();
   const auto before = left_by_a_killed_run(options, *suite, *run);
@@ -241,7 +247,7 @@ Exit verb_lab_run(const Options& options) {
         return continue_with_result();
       },
       *before);
-  if (has_errors(failed)) return fail(Exit::wrong_input, failed);
+  if (has_errors(failed)) return fail(Exit::limit, failed);
   if (interrupted() && finished < expected && lines.ok())
     return fail(Exit::limit, fmt::format("interrupted: {} of {} trials are written", finished, expected));
   return lines.ok() ? Exit::ok : lines.problem();

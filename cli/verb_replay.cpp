@@ -153,10 +153,12 @@ Exit replay_lab(const Options& asked) {
   if (!text) return Exit::wrong_input;
   const auto trials = lab::parse_trials(*text, asked.lab.file);
   if (!trials) return fail(Exit::wrong_input, trials.diagnostics());
+  if (!trials->damaged.empty()) return fail(Exit::wrong_input, trials->damaged);
   const auto suite = lab::load_suite(suite_of(*trials, asked.lab.file), suite_folders(), model_folders());
   if (!suite) return fail(Exit::wrong_input, suite.diagnostics());
   lab::RunOptions run = trials->options;
   run.jobs = asked.schedule.jobs;
+  if (const Diagnostics wrong = lab::check(*suite, run); has_errors(wrong)) return fail(Exit::wrong_input, wrong);
   std::string again;
   Progress progress;
   const Diagnostics failed = lab::run(
@@ -165,7 +167,7 @@ Exit replay_lab(const Options& asked) {
         progress(fmt::format("replay: {} of {} trials", done, all));
         return true;
       });
-  if (has_errors(failed)) return fail(Exit::wrong_input, failed);
+  if (has_errors(failed)) return fail(Exit::limit, failed);
   const bool ended_before = trials->results.size() < trials->expected();
   const std::string lines =
       text->substr(0, text->rfind('\n') + 1);  // the last line of an interrupted run may be truncated

@@ -48,7 +48,11 @@ Result<Merged> merge(const std::vector<JobStore*>& from, JobStore& to) {
   for (const JobStore* store : from) {
     for (const std::string& hash : store->blobs()) {
       const auto text = store->get(hash);
-      if (!text) return text.diagnostics();
+      if (!text) {
+        sum.damaged.push_back(text.diagnostics().front());
+        sum.damaged.back().severity = Severity::warning;
+        continue;
+      }
       if (const auto put = to.put(*text); !put) return put.diagnostics();
       ++sum.texts;
     }

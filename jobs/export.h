@@ -12,6 +12,7 @@ namespace isamap::jobs {
 
 struct Merged {
   std::size_t records = 0, new_records = 0, texts = 0;
+  Diagnostics damaged;  ///< texts that are not what their hash names: left out
 };
 /// Adds the records and texts of `from` that `to` lacks, byte for byte; equal lines once.
 Result<Merged> merge(const std::vector<JobStore*>& from, JobStore& to);

@@ -27,8 +27,8 @@ Job job_from(const Json& json) {
   return job;
 }
 
-/// One line of a plan after its header.
-Diagnostics read_line(const Json& json, const SourceLocation& where, Plan& plan) {
+/// One line of a plan after its header. `lines`: of the jobs so far.
+Diagnostics read_line(const Json& json, const SourceLocation& where, Plan& plan, std::vector<int>& lines) {
   if (json.contains("text")) {
     const std::string text = json.at("is").get<std::string>();
     if (content_key(text) != json.at("text").get<std::string>())
@@ -42,7 +42,12 @@ Diagnostics read_line(const Json& json, const SourceLocation& where, Plan& plan)
                      "`isamap plan` writes plans")};
   for (const std::string& text : job.texts)
     if (!plan.texts.contains(text)) return {error_at(where, fmt::format("the plan lacks the text {}", text))};
-  if (plan.places.emplace(job.key, plan.jobs.size()).second) plan.jobs.push_back(std::move(job));
+  const auto [place, is_new] = plan.places.emplace(job.key, plan.jobs.size());
+  if (!is_new)
+    return {error_at(where, fmt::format("the job '{}' is in line {} already", job.name, lines[place->second]),
+                     "`isamap plan` writes each job once: remove the line, or write the plan again")};
+  plan.jobs.push_back(std::move(job));
+  lines.push_back(where.line);
   return {};
 }
 
@@ -91,6 +96,7 @@ std::string print(const Plan& plan) {
 
 Result<Plan> parse_plan(const std::string& text, const std::string& file) {
   Plan plan;
+  std::vector<int> lines;  // of the jobs
   std::size_t expected = 0;
   int number = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -110,7 +116,7 @@ Result<Plan> parse_plan(const std::string& text, const std::string& file) {
         plan.verb = json.at("verb").get<std::string>();
         plan.head = dumped(json.at("head"));
         expected = json.at("jobs").get<std::size_t>();
-      } else if (const Diagnostics wrong = read_line(json, where, plan); has_errors(wrong)) {
+      } else if (const Diagnostics wrong = read_line(json, where, plan, lines); has_errors(wrong)) {
         return wrong;
       }
     } catch (const Json::exception&) {

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "support/hash.h"
+
 namespace isamap::jobs {
 namespace {
 
@@ -15,7 +17,8 @@ using Json = nlohmann::json;
 constexpr std::array<std::string_view, 3> end_names{"ok", "wrong", "failed"};
 constexpr std::string_view before_key = "{\"schema_version\":1,\"key\":\"", before_attempt = "\",\"attempt\":",
                            before_attempts = ",\"attempts\":", before_end = ",\"end\":\"";
-constexpr std::size_t key_size = 32;
+constexpr std::string_view before_check = ",\"check\":\"", after_check = "\"}";
+constexpr std::size_t key_size = 32, check_size = 16;
 
 bool skip(std::string_view& text, std::string_view part) {
   if (!text.starts_with(part)) return false;
@@ -56,7 +59,8 @@ std::string line_of(const Record& record) {
                                         {"text", record.failure.text}});
   line +=
       ",\"by\":" + json_text({{"host", record.by.host}, {"isamap", record.by.isamap}, {"device", record.by.device}});
-  return line + fmt::format(",\"seconds\":{:.6f}}}\n", record.seconds);
+  line += fmt::format(",\"seconds\":{:.6f}", record.seconds);
+  return line + fmt::format("{}{:016x}{}\n", before_check, fnv1a(line), after_check);
 }
 
 std::optional<RecordHead> head_of(std::string_view line) {
@@ -74,6 +78,22 @@ std::optional<RecordHead> head_of(std::string_view line) {
       return head;
     }
   return std::nullopt;
+}
+
+std::optional<bool> check_holds(std::string_view line) {
+  constexpr std::size_t size = before_check.size() + check_size + after_check.size();
+  if (line.size() < size) return std::nullopt;
+  std::string_view end = line.substr(line.size() - size);
+  if (!skip(end, before_check) || end.substr(check_size) != after_check) return std::nullopt;
+  return end.substr(0, check_size) == fmt::format("{:016x}", fnv1a(line.substr(0, line.size() - size)));
+}
+
+std::optional<RecordHead> head_of_record(std::string_view line) {
+  const auto head = head_of(line);
+  const auto holds = check_holds(line);
+  if (!head || holds) return holds.value_or(false) ? head : std::nullopt;
+  const auto record = parse_record(line);
+  return record && content_key(record->job) == record->key ? head : std::nullopt;
 }
 
 std::optional<Record> parse_record(std::string_view line) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A record: how one attempt at a job ended, as one line of JSON. Failures are records too. The key and the end come
-// first, so that a reader of many lines need not parse them.
+// first and a hash of the line last, so that a reader of many lines need not parse them.
 
 #include <optional>
 #include <string>
@@ -56,5 +56,12 @@ struct RecordHead {
   int attempt = 0, attempts = 0;
 };
 std::optional<RecordHead> head_of(std::string_view line);
+
+/// What ends a line of `line_of`: the hash of all that is before it, `,"check":"6c62272e07bb0142"}`. Nothing: it has
+/// none, as those of older programs.
+std::optional<bool> check_holds(std::string_view line);
+/// The start of a line that is a record as it was written: its check holds. Without one it can be parsed, and its key
+/// is that of its job.
+std::optional<RecordHead> head_of_record(std::string_view line);
 
 }  // namespace isamap::jobs

@@ -85,6 +85,7 @@ struct JobStore::State {
   std::string path;
   std::vector<File> files;
   std::map<std::string, Known> jobs;
+  std::size_t damaged = 0;   ///< lines
   int own = -1;              ///< our file, open for appending
   std::uint64_t length = 0;  ///< of our file
   std::string own_path, now_path;
@@ -133,11 +134,14 @@ Diagnostics JobStore::State::read_more(std::size_t at) {
   for (std::size_t end = 0; (end = text->find('\n', begin)) != std::string::npos; begin = end + 1) {
     ++file.lines;
     const std::string_view line(text->data() + begin, end - begin);
-    if (const auto head = head_of(line)) {
-      learn(*head, {at, file.read + begin, end - begin});
+    if (const auto head = head_of_record(line)) {
+      learn(*head, {at, file.read + begin, end - begin, check_holds(line).has_value()});
     } else if (!line.empty()) {
-      warnings.push_back(error_at({file.path, file.lines, 0}, "is no whole record: left out",
-                                  "its job is done again; `isamap merge DIR -o NEW` makes a store without the line"));
+      ++damaged;
+      warnings.push_back(
+          error_at({file.path, file.lines, 0},
+                   head_of(line) ? "is a record that was changed: left out" : "is no whole record: left out",
+                   "its job is done again; `isamap merge DIR -o NEW` makes a store without the line"));
       warnings.back().severity = Severity::warning;
     }
   }
@@ -163,6 +167,7 @@ JobStore::JobStore(JobStore&&) noexcept = default;
 
 const std::string& JobStore::path() const { return state_->path; }
 const std::map<std::string, Known>& JobStore::jobs() const { return state_->jobs; }
+std::size_t JobStore::damaged() const { return state_->damaged; }
 
 const Known* JobStore::find(const std::string& key) const {
   const auto found = state_->jobs.find(key);
@@ -247,8 +252,9 @@ Diagnostics JobStore::append_lines(const std::string& lines) {
   }
   const std::size_t file = state_->file_of(state_->own_path);
   for (std::size_t begin = 0, end = 0; (end = lines.find('\n', begin)) != std::string::npos; begin = end + 1)
-    if (const auto head = head_of(std::string_view(lines).substr(begin, end - begin)))
-      state_->learn(*head, {file, state_->length + begin, end - begin});
+    if (const std::string_view line = std::string_view(lines).substr(begin, end - begin);
+        const auto head = head_of(line))
+      state_->learn(*head, {file, state_->length + begin, end - begin, check_holds(line).has_value()});
   state_->length += lines.size();
   state_->files[file].read = state_->length;
   return {};
@@ -270,7 +276,7 @@ void JobStore::note(const std::string& key, End end, int attempt, int allowed) {
 Result<std::string> JobStore::put(const std::string& text) {
   const std::string hash = content_key(text), path = state_->path + "/blobs/" + hash;
   std::error_code ignored;
-  if (!state_->written.insert(hash).second || fs::exists(path, ignored)) return hash;
+  if (!state_->written.insert(hash).second || get(hash)) return hash;  // one that is damaged is written anew
   const std::string temporary = fmt::format("{}.{}.tmp", path, process_name());
   {
     const Descriptor open(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));

@@ -8,7 +8,7 @@
 //   STORE/blobs/HASH       long texts: kernels, machines, schedules
 //
 // The lines are the truth; everything else (an SQLite index, a table) is made from them. A line that was cut off, by a
-// kill or a full disk, is left out, and its job is done again.
+// kill or a full disk, or changed later, is left out, and its job is done again.
 
 #include <cstdint>
 #include <functional>
@@ -29,6 +29,7 @@ std::string host_name();
 struct Place {
   std::size_t file = 0;
   std::uint64_t offset = 0, size = 0;  ///< bytes; size without the newline
+  bool checked = false;                ///< the hash in the line is that of the line
 };
 
 /// What the records say of a job.
@@ -58,8 +59,9 @@ class JobStore {
   JobStore(JobStore&&) noexcept;
 
   const std::string& path() const;
-  /// Reads what was written since the last call. Warnings: lines that are no records.
+  /// Reads what was written since the last call. Warnings: lines that are no records, each once.
   Diagnostics refresh();
+  std::size_t damaged() const;  ///< lines that are no records, so far
   const std::map<std::string, Known>& jobs() const;
   const Known* find(const std::string& key) const;
   Result<Record> read(const Place& place) const;

@@ -13,6 +13,7 @@ namespace isamap::jobs {
 namespace {
 
 constexpr double refresh_every = 0.5, mark_every = 10, report_every = 5;  ///< seconds
+constexpr double looking = 0.1;                                           ///< of the time, at most
 constexpr int busy_ms = 50, idle_ms = 500;
 
 double steady_seconds() {
@@ -96,11 +97,33 @@ void JobQueue::sort_for_stealing() {
   std::stable_sort(others, ready_.end(), [&](std::size_t a, std::size_t b) { return distance(a) < distance(b); });
 }
 
-Diagnostics JobQueue::refresh() {
+/// Workers that share all jobs begin at different places, each at one made from its name. Neighbours often read the
+/// same inputs, so the order stays.
+void JobQueue::begin_at_own_place() {
+  if (ready_.empty()) return;
+  const Shard places{0, plan_.jobs.size()};
+  const std::size_t own = places.number_of(content_key(fmt::format("{}.{}", host_name(), ::getpid())));
+  std::rotate(ready_.begin(), std::lower_bound(ready_.begin(), ready_.end(), own), ready_.end());
+}
+
+Diagnostics JobQueue::see_others() {
+  const double begun = steady_seconds();
   Diagnostics found = store_.refresh();
   elsewhere_.clear();
   for (const Running& one : store_.running())
     if (one.alive) elsewhere_.insert(one.key);
+  looked_ = steady_seconds();
+  look_took_ = looked_ - begun;
+  return found;
+}
+
+void JobQueue::look() {
+  const bool shares = options_.steal || options_.shard.of == 1;
+  if (shares && looking * (steady_seconds() - looked_) >= look_took_) see_others();
+}
+
+Diagnostics JobQueue::refresh() {
+  Diagnostics found = see_others();
   ready_.clear();
   std::deque<std::size_t> again;
   std::size_t waiting = 0, not_here = 0;
@@ -115,11 +138,8 @@ Diagnostics JobQueue::refresh() {
   }
   if (options_.steal && options_.shard.of > 1)
     sort_for_stealing();
-  else if (options_.shard.of == 1 && !ready_.empty() && !elsewhere_.empty())
-    std::rotate(
-        ready_.begin(),
-        ready_.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(::getpid()) * 7919 % ready_.size()),
-        ready_.end());  // workers that share all jobs begin at different places
+  else if (options_.shard.of == 1)
+    begin_at_own_place();
   ready_.insert(ready_.end(), again.begin(), again.end());
   others_ = not_here + (elsewhere_.empty() && flight_.empty() ? 0 : waiting);
   return found;
@@ -211,25 +231,27 @@ namespace {
 
 using Children = std::vector<std::unique_ptr<JobChild>>;
 
-/// Gives the next jobs to idle children; true: to any.
-bool hand_out(const Plan& plan, JobQueue& queue, Children& children, WorkEnd& end) {
-  bool any = false;
-  for (auto& child : children) {
-    if (child->busy()) continue;
-    const auto job = queue.next();
-    if (!job) break;
-    any = true;
-    if (const std::string problem = child->give(plan.jobs[*job]); !problem.empty())
-      end.problems.push_back(error("a process for a job cannot be started: " + problem));
-  }
-  return any;
-}
-
 void mark(JobStore& store, const Children& children) {
   std::vector<JobStore::Mark> marks;
   for (const auto& child : children)
     if (child->busy()) marks.push_back({child->job().key, child->since()});
   store.mark(marks);
+}
+
+/// Gives the next jobs to idle children, and says so at once; true: to any.
+bool hand_out(const Plan& plan, JobQueue& queue, JobStore& store, Children& children, WorkEnd& end) {
+  bool any = false;
+  for (auto& child : children) {
+    if (child->busy()) continue;
+    queue.look();
+    const auto job = queue.next();
+    if (!job) break;
+    any = true;
+    if (const std::string problem = child->give(plan.jobs[*job]); !problem.empty())
+      end.problems.push_back(error("a process for a job cannot be started: " + problem));
+    mark(store, children);
+  }
+  return any;
 }
 
 bool is_busy(const Children& children) {
@@ -270,13 +292,14 @@ WorkEnd work(const Plan& plan, JobStore& store, const WorkOptions& options, cons
   double refreshed = 0, marked = 0, reported = 0;
   while (!has_errors(end.problems)) {
     if (steady_seconds() - refreshed > refresh_every) queue.refresh(), refreshed = steady_seconds();
-    bool given = hand_out(plan, queue, children, end), busy = is_busy(children);
+    bool given = hand_out(plan, queue, store, children, end), busy = is_busy(children);
     if (!busy) {  // nothing is ready: did others, or we, record what makes more ready?
       queue.refresh();
-      given = busy = hand_out(plan, queue, children, end);
+      given = busy = hand_out(plan, queue, store, children, end);
       if (!busy && !queue.waits_for_others()) break;
     }
-    if (given || steady_seconds() - marked > mark_every) mark(store, children), marked = steady_seconds();
+    if (given) marked = steady_seconds();
+    if (steady_seconds() - marked > mark_every) mark(store, children), marked = steady_seconds();
     wait_for_any(children, busy ? busy_ms : idle_ms);
     if (!collect(queue, children, end)) break;
     if (steady_seconds() - reported > report_every) progress(queue.progress()), reported = steady_seconds();

@@ -48,6 +48,9 @@ class JobQueue {
   Diagnostics record(Record record);
   /// The same where the process that did the job has recorded it.
   void note(std::size_t job, End end, int attempt);
+  /// Sees what others have recorded, and do, since the last look. Where workers share jobs, before each one: a tenth of
+  /// the time at most.
+  void look();
   /// Attempts at a job that failed so far.
   int attempts_at(std::size_t job) const;
   /// Attempts after which a failing job is given up: those asked for, after those that `retry` forgives.
@@ -68,7 +71,9 @@ class JobQueue {
   State state_of(const std::string& key) const;
   /// `ready` if those that it needs, and those that it comes after, have ended and left something to read.
   State state_of_inputs(const Job& job) const;
+  Diagnostics see_others();
   void sort_for_stealing();
+  void begin_at_own_place();
   bool ours(std::size_t job) const { return options_.steal || options_.shard.holds(plan_.jobs[job].key); }
 
   const Plan& plan_;
@@ -79,6 +84,7 @@ class JobQueue {
   std::map<std::string, int> forgiven_;  ///< attempts before this run, with `retry`
   std::deque<std::size_t> ready_;
   std::size_t others_ = 0;
+  double looked_ = 0, look_took_ = 0;  ///< seconds
 };
 
 /// For those that read records and do no jobs: a job is given up where the worker that did it last gave it up.

@@ -72,17 +72,6 @@ class InOrder {
   const std::function<void(const std::string&)>& write_;
 };
 
-/// Checks names and options before anything runs.
-Diagnostics check_strategies(const Suite& suite, const RunOptions& options) {
-  Diagnostics problems;
-  const Instance& any = suite.instances.front();
-  const SearchSpace space = any.search_space();
-  for (const StrategyChoice& strategy : options.strategies)
-    if (const auto made = strategy_named(strategy.name, space, strategy.options, 0); !made)
-      remember(problems, made.diagnostics());
-  return problems;
-}
-
 /// Adds "key=value"; the problem of another text. `of`: "strategy 'NAME:..'".
 std::optional<Diagnostic> add_option(const std::string& text, const std::string& of, const std::string& form,
                                      StrategyOptions& options) {
@@ -162,12 +151,21 @@ Result<TrialResult> run_trial(const Instance& instance, const StrategyChoice& st
   return result;
 }
 
+Diagnostics check(const Suite& suite, const RunOptions& options) {
+  if (const auto costs = costs_of(options.cost); !costs) return costs.diagnostics();
+  Diagnostics problems;
+  const SearchSpace space = suite.instances.front().search_space();
+  for (const StrategyChoice& strategy : options.strategies)
+    if (const auto made = strategy_named(strategy.name, space, strategy.options, 0); !made)
+      remember(problems, made.diagnostics());
+  return problems;
+}
+
 Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOptions& options,
                 const std::function<void(const std::string&)>& write,
                 const std::function<bool(std::size_t, std::size_t)>& progress, const WrittenBefore& before) {
+  if (Diagnostics problems = check(suite, options); has_errors(problems)) return problems;
   const auto costs = costs_of(options.cost);
-  if (!costs) return costs.diagnostics();
-  if (Diagnostics problems = check_strategies(suite, options); has_errors(problems)) return problems;
   std::vector<Job> jobs = jobs_of(suite, options);
   const std::size_t all = jobs.size();
   jobs.erase(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(before.trials));

@@ -54,6 +54,7 @@ struct Trials {
   RunOptions options;
   std::vector<InstanceFacts> instances;
   std::vector<TrialResult> results;
+  Diagnostics damaged = {};  ///< lines of the file that are no trials
   /// Trials of the whole run; more than `results` if it was interrupted.
   std::size_t expected() const {
     return instances.size() * options.strategies.size() * static_cast<std::size_t>(options.seeds);
@@ -83,6 +84,9 @@ WrittenBefore written_before(const std::string& text, const std::string& suite_n
 std::string held_by_another_run(const std::string& text, const std::string& suite_name, const Suite& suite,
                                 const RunOptions& options);
 
+/// What a run can know before it begins: strategies and a cost model that cannot be made.
+Diagnostics check(const Suite& suite, const RunOptions& options);
+
 /// JSON lines: a header, then a trial each, in the order instance, strategy, seed. `write` receives each line once
 /// those before it are complete. Errors: a strategy or cost model that cannot be made, or fails. `progress` is asked
 /// after each trial and every few tens of milliseconds within trials, by one thread at a time; false ends the run, and
@@ -92,7 +96,7 @@ Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOpti
                 const std::function<bool(std::size_t done, std::size_t all)>& progress = {},
                 const WrittenBefore& before = {});
 
-/// A file written by `run`; a truncated last line is ignored.
+/// A file written by `run`; a truncated last line is ignored, other lines that are no trials are in `damaged`.
 Result<Trials> parse_trials(const std::string& text, const std::string& file);
 /// Trials of several files as one run: of other seeds, strategies or instances. Errors: an instance that differs, other
 /// budgets or cost models, two results of one trial that differ.

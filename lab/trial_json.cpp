@@ -181,7 +181,8 @@ Result<Trials> parse_trials(const std::string& text, const std::string& file) {
         trials.results.push_back(trial_of(json));
     } catch (const nlohmann::json::exception&) {
       if (cut_off && number > 1) break;  // the run was ended while it wrote
-      return error_at({file, number, 0}, "is no line of a trial", "each line is one JSON object");
+      if (number == 1) return error_at({file, number, 0}, "is no line of a trial", "each line is one JSON object");
+      trials.damaged.push_back(error_at({file, number, 0}, "is no line of a trial", "each line is one JSON object"));
     }
   }
   if (number == 0) return error_at({file, 0, 0}, "is empty");

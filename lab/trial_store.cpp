@@ -149,6 +149,15 @@ bool is_store(const std::string& path) {
 
 Result<TrialStore> TrialStore::open(const std::string& path, bool create) {
   std::error_code ignored;
+  const bool was_there = std::filesystem::exists(path, ignored);
+  auto store = open_file(path, create);
+  // A full disk leaves an empty file.
+  if (!store && !was_there && std::filesystem::file_size(path, ignored) == 0) std::filesystem::remove(path, ignored);
+  return store;
+}
+
+Result<TrialStore> TrialStore::open_file(const std::string& path, bool create) {
+  std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     return error_at({path, 0, 0}, "is a folder; this store is one SQLite file",
                     "--store FILE, or `isamap plan` and `isamap work --store DIR` for records in a folder");

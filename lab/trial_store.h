@@ -76,6 +76,7 @@ class TrialStore {
 
  private:
   struct State;
+  static Result<TrialStore> open_file(const std::string& path, bool create);
   explicit TrialStore(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -114,7 +114,7 @@ jobs::Outcome do_trial(const std::string& text, JobInputs& inputs) {
   if (!costs) return not_done(Exit::wrong_input, costs.diagnostics());
   const auto trial = lab::run_trial(**instance, strategies->front(), job.at("seed").get<std::uint64_t>(),
                                     {job.at("evals").get<std::int64_t>(), {}}, *costs);
-  if (!trial) return not_done(Exit::wrong_input, trial.diagnostics());
+  if (!trial) return not_done(Exit::limit, trial.diagnostics());
   std::string line = lab::json_of_trial(*trial);
   line.pop_back();
   return {0, line, ""};

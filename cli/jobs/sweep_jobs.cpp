@@ -114,6 +114,17 @@ std::string text_of(const Params& params) {
   return text.empty() ? "as it is" : text;
 }
 
+/// Why a machine is left out: the first problem, with the parameters and how to see the others.
+Diagnostic refusal(const Diagnostics& problems, const std::string& target, const Params& params) {
+  Diagnostic first = problems.front();
+  first.message = fmt::format("the machine with {} is left out: {}", text_of(params), first.message);
+  std::string command = "isamap hw check " + target;
+  for (const auto& [name, value] : params) command += fmt::format(" --set {}={}", name, value);
+  if (problems.size() > 1)
+    first.notes.push_back(fmt::format("and {}: `{}`", counted(problems.size() - 1, "more problem"), command));
+  return first;
+}
+
 /// Adds a job for each kernel on a machine, and returns their keys.
 Json add_jobs(jobs::Plan& plan, const std::vector<SuiteCase>& cases, const std::string& target, const Params& params,
               const Json& request) {
@@ -151,7 +162,7 @@ std::optional<jobs::Plan> plan_sweep(const PlanRequest& request, Exit& code) {
     const auto loaded = load_hardware(options.target, model_folders(), {params, false, {}, options.in_order});
     if (!loaded) {
       ++refused;
-      remember(problems, loaded.diagnostics());
+      remember(problems, {refusal(loaded.diagnostics(), options.target, params)});
       continue;
     }
     const std::string target = plan.add_text(loaded->resolved);

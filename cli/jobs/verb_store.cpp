@@ -27,6 +27,7 @@ Exit verb_merge(const Options& options) {
   for (jobs::JobStore& store : stores) from.push_back(&store);
   const auto merged = jobs::merge(from, *into);
   if (!merged) return fail(Exit::wrong_input, merged.diagnostics());
+  if (!merged->damaged.empty()) fail(Exit::ok, merged->damaged);
   Options to_stdout = options;
   to_stdout.output.clear();
   return deliver(to_stdout,

@@ -10,6 +10,7 @@
 #include "build_facts.h"
 #include "cli/command_line.h"
 #include "cli/device.h"
+#include "cli/interrupt.h"
 #include "cli/jobs/work_flags.h"
 #include "cli/json.h"
 #include "cli/lab_file.h"
@@ -26,35 +27,45 @@ std::optional<jobs::Plan> load_plan(const std::string& path) {
   return std::nullopt;
 }
 
+void tell_damaged(Diagnostics lines) {
+  constexpr std::size_t most = 20;
+  const std::size_t all = lines.size();
+  if (all > most) lines.erase(lines.begin() + most, lines.end());
+  if (all > 0) fail(Exit::ok, lines);
+  if (all > most) tell(fmt::format("and {} more damaged lines: {} in all", all - most, all));
+}
+
 std::optional<jobs::JobStore> open_jobs(const std::string& path, bool create) {
   auto store = jobs::JobStore::open(path, create);
   if (!store) return fail(Exit::wrong_input, store.diagnostics()), std::nullopt;
   const Diagnostics found = store->refresh();
-  if (!found.empty()) fail(has_errors(found) ? Exit::wrong_input : Exit::ok, found);
-  if (has_errors(found)) return std::nullopt;
+  if (has_errors(found)) return fail(Exit::wrong_input, found), std::nullopt;
+  tell_damaged(found);
   return std::move(*store);
 }
 
 std::optional<jobs::JobStore> open_jobs(const std::string& path, bool create, const jobs::Plan& plan) {
   auto store = open_jobs(path, create);
   if (!store) return std::nullopt;
-  if (const Diagnostics damaged = leave_out_damaged(plan, *store); !damaged.empty()) fail(Exit::ok, damaged);
+  tell_damaged(leave_out_damaged(plan, *store));
   return store;
 }
 
 namespace {
 
-/// A positive number of a flag; false: it is none, which was reported.
+/// A positive number of a flag, up to `most`; false: it is none, which was reported.
 template <class T>
-bool read_number(const char* flag, const std::string& text, T& into) {
+bool read_number(const char* flag, const std::string& text, T most, T& into) {
   if (text.empty()) return true;
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  if (*end == '\0' && value > 0 && value < 1e9 && (std::is_floating_point_v<T> || value == std::floor(value))) {
+  constexpr bool real = std::is_floating_point_v<T>;
+  if (*end == '\0' && value > 0 && value <= static_cast<double>(most) && (real || value == std::floor(value))) {
     into = static_cast<T>(value);
     return true;
   }
-  fail(Exit::usage, fmt::format("{}: '{}' is no positive number", flag, text));
+  fail(Exit::usage, fmt::format("{}: '{}' is no {}number {} to {:.0f}", flag, text, real ? "" : "whole ",
+                                real ? "above 0, up" : "from 1", static_cast<double>(most)));
   return false;
 }
 
@@ -69,11 +80,14 @@ std::optional<jobs::WorkOptions> work_options(const WorkFlags& flags, jobs::JobS
     if (!shard) return fail(Exit::usage, shard.diagnostics()), std::nullopt;
     work.shard = *shard;
   }
-  if (!read_number("--jobs", flags.jobs, work.children) || !read_number("--attempts", flags.attempts, attempts) ||
-      !read_number("--job-seconds", flags.seconds, work.limits.seconds) ||
-      !read_number("--job-memory", flags.megabytes, megabytes))
+  constexpr int most_jobs = 256, most_attempts = 1'000'000;
+  constexpr double most_seconds = 1e9;
+  constexpr std::int64_t most_megabytes = 1 << 30;  // 2^50 bytes: more than processors address
+  if (!read_number("--jobs", flags.jobs, most_jobs, work.children) ||
+      !read_number("--attempts", flags.attempts, most_attempts, attempts) ||
+      !read_number("--job-seconds", flags.seconds, most_seconds, work.limits.seconds) ||
+      !read_number("--job-memory", flags.megabytes, most_megabytes, megabytes))
     return std::nullopt;
-  if (work.children > 256) return fail(Exit::usage, "--jobs: at most 256"), std::nullopt;
   work.limits.memory_bytes = megabytes << 20;
   if (const std::int64_t mapped = jobs::mapped_bytes(); megabytes > 0 && work.limits.memory_bytes < mapped) {
     const std::int64_t least = (mapped >> 20) + 1;
@@ -161,6 +175,7 @@ Exit run_planned(const char* kind, const PlanRequest& request, const std::string
   if (!store) return Exit::wrong_input;
   const auto work = work_options({}, *store);
   if (!work) return Exit::usage;
+  resume_by_the_same_command();
   Progress say;
   const jobs::WorkEnd end = work_loop()(*plan, *store, *work, job_runner(*store), [&](const jobs::Progress& progress) {
     say(fmt::format("{}: {}", kind, progress_text(progress)));
@@ -187,6 +202,7 @@ Exit verb_work(const Options& options, const WorkFlags& flags) {
   if (!store) return Exit::wrong_input;
   const auto work = work_options(flags, *store);
   if (!work) return Exit::usage;
+  resume_by_the_same_command();
   Progress say;
   const jobs::WorkEnd end = work_loop()(*plan, *store, *work, job_runner(*store), [&](const jobs::Progress& progress) {
     say("work: " + progress_text(progress) + " of all shards");
@@ -223,6 +239,7 @@ Exit verb_status(const Options& options, const WorkFlags& flags) {
                                              {"given up", std::to_string(progress.given_up)},
                                              {"failed, tried again", std::to_string(progress.failed)},
                                              {"missing", std::to_string(progress.left() - progress.failed)}};
+  if (store->damaged() > 0) rows.push_back({"damaged lines", std::to_string(store->damaged())});
   std::string text = table(rows);
   auto running = store->running();
   std::sort(running.begin(), running.end(), [](const auto& a, const auto& b) { return a.since < b.since; });

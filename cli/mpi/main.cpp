@@ -16,6 +16,7 @@
 
 #include "backends/common/process.h"
 #include "cli/command_line.h"
+#include "cli/interrupt.h"
 #include "cli/jobs/work_flags.h"
 #include "cli/mpi/batches.h"
 #include "cli/mpi/ranks.h"
@@ -82,7 +83,7 @@ Exit main_of(int argc, char** argv, bool first) {
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  isamap::remove_temporary_files_on_signals();
+  isamap::remove_temporary_files_on_signals(isamap::cli::ends);
   MPI_Init(&argc, &argv);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

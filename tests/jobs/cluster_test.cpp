@@ -111,19 +111,25 @@ TEST(Cluster, DamagedResultsAreDoneAgain) {
   for (int lines = 0; lines < 12; ++lines) line = text.find('\n', line) + 1;
   const std::size_t legal = text.find("\"legal\":", line) + 8;
   text.replace(legal, text.find(',', legal) - legal, "\"x\"");
+  const std::size_t check = text.find(",\"check\":", line);  // which lines of older programs have not
+  text.erase(check, text.find('}', check) - check);
+  text[text.find("\"evals\":", text.find('\n', check)) + 9] = '7';
   std::ofstream(file) << text;
   const std::string place = file + ":13: warning: has no result of the job '";
   for (const char* verb : {"status", "results"}) {
     const Said said = isamap({verb, lab.plan, "--store", lab.store("store")});
     EXPECT_NE(said.err.find(place), std::string::npos) << said.err;
+    EXPECT_NE(said.err.find(file + ":14: warning: is a record that was changed"), std::string::npos) << said.err;
     EXPECT_EQ(said.code, verb == std::string("status") ? 0 : 4) << said.err;
   }
   const auto states = parsed(isamap({"status", lab.plan, "--store", lab.store("store"), "--json"}))["states"];
   EXPECT_EQ(states[0]["state"], "done");
-  EXPECT_TRUE(states[0]["jobs"].is_number()) << states;
+  EXPECT_EQ(states[0]["jobs"], lab.jobs - 2) << states;
+  EXPECT_EQ(states.back()["state"], "damaged lines");
+  EXPECT_EQ(states.back()["jobs"], 1) << states;
   const Said again = lab.work("store");
   EXPECT_EQ(again.code, 0) << again.err;
-  EXPECT_NE(again.err.find("work: did 1 job;"), std::string::npos) << again.err;
+  EXPECT_NE(again.err.find("work: did 2 jobs;"), std::string::npos) << again.err;
   EXPECT_EQ(lab.results("store"), lab.serial);
 }
 
@@ -159,6 +165,7 @@ TEST(Cluster, TwoWritersInOneFolder) {
   EXPECT_EQ(finish(a), 0) << read_file(lab.folder / "ae");
   EXPECT_EQ(finish(b), 0) << read_file(lab.folder / "be");
   EXPECT_EQ(lab.sorted("both"), lab.sorted("serial"));
+  EXPECT_LE(lab.records("both"), lab.jobs + 3) << "each sees what the other does";
 }
 
 TEST(Cluster, AFullDiskLosesNothingThatWasRecorded) {
@@ -185,6 +192,11 @@ TEST(Cluster, SweepsTakeAMachineOnceAndSayWhatIsLeftOut) {
   const Said said = isamap({"plan", "sweep", kernel, "--target", "systolic16", "--set", "dim=8,16,8", "-o", plan});
   EXPECT_EQ(said.code, 0) << said.err;
   EXPECT_EQ(said.err, "plan: 1 machine listed again and left out\nplan: 2 jobs\n");
+  const Said zero = isamap({"plan", "sweep", kernel, "--target", "systolic16", "--set", "dim=0,8", "-o", plan});
+  EXPECT_EQ(zero.code, 0) << zero.err;
+  EXPECT_NE(zero.err.find("systolic16.yaml:"), std::string::npos) << zero.err;
+  EXPECT_NE(zero.err.find(": the machine with dim=0 is left out: "), std::string::npos) << zero.err;
+  EXPECT_NE(zero.err.find("`isamap hw check systolic16 --set dim=0`"), std::string::npos) << zero.err;
   using namespace onnx_bytes;
   const std::string no_kernels = folder.write(
       "relu.onnx", onnx_bytes::model(onnx_bytes::input("x", {4, 8}) + node("Relu", {"x"}, "y") + output("y", {4, 8})));
@@ -210,6 +222,8 @@ TEST(Cluster, FailingJobsAreListedAndGivenUp) {
   EXPECT_EQ(status.code, 4);
   EXPECT_NE(status.out.find("given up: gemm_2x2x2, external:command=/bin/false, seed 0: exit code"), std::string::npos)
       << status.out;
+  EXPECT_NE(status.out.find("exit code 4: the external strategy '/bin/false' ended with code 1"), std::string::npos)
+      << status.out;
   const Said results = isamap({"results", plan, "--store", store});
   EXPECT_EQ(results.code, 4) << "the others are there";
   EXPECT_NE(results.out.find("\"strategy\":\"random\""), std::string::npos);
@@ -221,6 +235,8 @@ TEST(Cluster, FailingJobsAreListedAndGivenUp) {
   const Said memory = isamap({"work", plan, "--store", store, "--job-memory", "1"});
   EXPECT_EQ(memory.code, 2);
   EXPECT_EQ(memory.err.find("--job-memory 1: a process has "), 0U) << memory.err;
+  const Said huge = isamap({"work", plan, "--store", store, "--job-memory", "1e30"});
+  EXPECT_EQ(huge.err, "--job-memory: '1e30' is no whole number from 1 to 1073741824\n");
 
   const std::string once = folder / "once";
   const Said tried = isamap({"work", plan, "--store", once, "--attempts", "1"});
@@ -230,6 +246,25 @@ TEST(Cluster, FailingJobsAreListedAndGivenUp) {
   EXPECT_EQ(after.code, 4);
   EXPECT_NE(after.out.find("(attempt 1 of 1, on "), std::string::npos) << after.out;
   EXPECT_NE(isamap({"results", plan, "--store", once}).err.find("(attempt 1 of 1, on "), std::string::npos);
+}
+
+/// The same exit code, and the words of the model, wherever it fails.
+TEST(Cluster, FailingModelsAndStrategiesOfTheUserEndWithFour) {
+  const Folder folder;
+  const std::string kernel = example("gemm"), schedule = folder / "s.yaml", model = "external:command=/bin/false";
+  ASSERT_EQ(isamap({"schedule", kernel, "--target", "x86_avx2", "--budget", "evals=5", "-o", schedule}).code, 0);
+  for (const auto& [words, what] :
+       {std::pair(std::vector<std::string>{"schedule", kernel, "--target", "x86_avx2", "--cost", model}, "cost model"),
+        {{"evaluate", kernel, "--target", "x86_avx2", "--schedule", schedule, "--cost", model}, "cost model"},
+        {{"lab", "run", "small", "--strategies", "random", "--seeds", "1", "--cost", model}, "cost model"},
+        {{"lab", "run", "small", "--strategies", model, "--seeds", "1"}, "strategy"},
+        {{"schedule", kernel, "--target", "x86_avx2", "--strategy", model}, "strategy"}}) {
+    const Said said = isamap(words);
+    EXPECT_EQ(said.code, 4) << words[0] << ": " << said.err;
+    EXPECT_NE(said.err.find(std::string("the external ") + what + " '/bin/false' ended with code 1"), std::string::npos)
+        << said.err;
+  }
+  EXPECT_EQ(isamap({"lab", "run", "small", "--strategies", "external:comand=/bin/false"}).code, 1);
 }
 
 TEST(Cluster, TuningMeasuresTheCandidatesOfAllSearches) {
@@ -457,6 +492,15 @@ TEST(Cluster, ReportsTakePartsOfARun) {
   ASSERT_EQ(isamap(with(run, {"--seeds", "1", "--seed", "0", "-o", a})).code, 0);
   ASSERT_EQ(isamap(with(run, {"--seeds", "1", "--seed", "1", "-o", b})).code, 0);
   ASSERT_EQ(isamap(with(run, {"--seeds", "2", "-o", both})).code, 0);
+  const std::string damaged = folder.write("damaged", [&] {
+    std::string text = read_file(a);
+    return text.insert(text.find('\n') + 1, "no trial\n");
+  }());
+  const Said left_out = isamap({"lab", "report", damaged});
+  EXPECT_EQ(left_out.code, 0) << left_out.err;
+  EXPECT_EQ(left_out.err.find(damaged + ":2: warning: is no line of a trial: left out\n"), 0U) << left_out.err;
+  EXPECT_EQ(left_out.out, isamap({"lab", "report", a}).out);
+  EXPECT_EQ(isamap({"replay", damaged}).code, 1);
   for (const char* verb : {"report", "csv"}) {
     const Said parts = isamap({"lab", verb, b, a});
     EXPECT_EQ(parts.code, 0) << parts.err;

@@ -80,6 +80,11 @@ TEST(Job, PlansParseBackAndChangesAreSeen) {
   const auto wrong = parse_plan(changed, "plan");
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.diagnostics().front().where.line, 4);
+  const std::string last = text.substr(text.rfind('{', text.rfind("\"key\"")));
+  const auto twice = parse_plan(text + last, "plan");
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.diagnostics().front().where.line, 6);
+  EXPECT_EQ(twice.diagnostics().front().message, "the job 'a2' is in line 5 already");
   const auto cut = parse_plan(text.substr(0, text.rfind('{', text.size() - 120)), "plan");
   EXPECT_FALSE(cut);
   EXPECT_FALSE(parse_plan("{\"kind\":\"lab\"}\n", "plan"));
@@ -379,6 +384,49 @@ TEST(Store, CutLinesAreLeftOutAndGarbageIsTold) {
   ASSERT_EQ(warned.size(), 2u) << "the rest of the line that was cut, and the other one";
   EXPECT_EQ(warned[0].severity, Severity::warning);
   EXPECT_EQ(warned[1].where.line, 5);
+}
+
+/// A job or a result that somebody edited, with the hash of the line as it was written, and in a line of an older
+/// program, which has none.
+TEST(Store, ChangedLinesAreCountedAndLeftOutByAll) {
+  const Plan plan = plan_of(6);
+  const std::string path = fresh("changed"), merged = fresh("changed_merged");
+  run(plan, path, echo());
+  const std::string whole = sorted(path);
+  std::string file, text;
+  for (const auto& entry : std::filesystem::directory_iterator(path))
+    if (entry.path().extension() == ".jsonl") file = entry.path().string();
+  std::ifstream before(file);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(before, line);) lines.push_back(line);
+  ASSERT_EQ(lines.size(), 6u);
+  const auto older = [&](std::string line) { return line.erase(line.find(",\"check\":")) + "}"; };
+  const auto edited = [](std::string line, const std::string& from, const std::string& to) {
+    return line.replace(line.find(from), from.size(), to);
+  };
+  lines[0] = older(lines[0]);
+  EXPECT_TRUE(head_of_record(lines[0])) << "as it was";
+  lines[1] = edited(lines[1], "\"result\":\"", "\"result\":\"other ");
+  lines[2] = edited(older(lines[2]), "\"verb\":\"test\"", "\"verb\":\"text\"");
+  lines[3] = edited(older(lines[3]), ",\"result\":", ",\"result\"");
+  std::ofstream changed(file);
+  for (const std::string& line : lines) changed << line << "\n";
+  changed.close();
+  auto store = JobStore::open(path, false);
+  const Diagnostics told = store->refresh();
+  ASSERT_EQ(told.size(), 3u);
+  EXPECT_EQ(told[0].where.line, 2);
+  EXPECT_EQ(told[0].message, "is a record that was changed: left out");
+  EXPECT_FALSE(has_errors(told));
+  EXPECT_EQ(store->damaged(), 3u);
+  EXPECT_TRUE(store->refresh().empty()) << "each is told once";
+  EXPECT_EQ(store->jobs().size(), 3u);
+  EXPECT_EQ(rows_of(*store)->size(), 3u);
+  EXPECT_TRUE(sorted_lines(*store));
+  auto into = JobStore::open(merged, true);
+  EXPECT_EQ(merge({&*store}, *into)->new_records, 3u);
+  EXPECT_EQ(run(plan, path, echo()).done, 3u) << "these jobs are done again";
+  EXPECT_EQ(sorted(path), whole);
 }
 
 TEST(Store, TextsAreKeptOnceAndChecked) {
