@@ -175,6 +175,7 @@ class CppRunner final : public Runner, ExecutableRunner {
         if ((*one)->text == text &&
             std::equal(data.begin(), data.end(), (*one)->data.begin(), (*one)->data.end(), same)) {
           auto found = std::move(*one);
+          bytes_ -= bytes_of(*found);
           all_.erase(one);
           return found;
         }
@@ -182,18 +183,25 @@ class CppRunner final : public Runner, ExecutableRunner {
     }
     void keep(std::unique_ptr<RunFiles> files) {
       constexpr std::size_t most = 24;  // candidates of a statement, or its variants
-      constexpr std::size_t most_bytes = std::size_t{16} << 20;
-      std::size_t bytes = 0;
-      for (const TensorData& one : files->data) bytes += one.bytes.size();
-      if (bytes > most_bytes) return;
+      const std::size_t bytes = bytes_of(*files);
+      if (bytes > most_bytes / 4) return;  // writing them again takes little of the time of such a run
       const std::lock_guard lock(mutex_);
-      if (all_.size() == most) all_.pop_front();
+      for (bytes_ += bytes; all_.size() == most || bytes_ > most_bytes; all_.pop_front())
+        bytes_ -= bytes_of(*all_.front());
       all_.push_back(std::move(files));
     }
 
    private:
+    static constexpr std::size_t most_bytes = std::size_t{64} << 20;  ///< of all inputs, here and as many in the files
+    static std::size_t bytes_of(const RunFiles& files) {
+      std::size_t bytes = 0;
+      for (const TensorData& one : files.data) bytes += one.bytes.size();
+      return bytes;
+    }
+
     std::mutex mutex_;
-    std::deque<std::unique_ptr<RunFiles>> all_;  ///< guarded
+    std::size_t bytes_ = 0;  ///< of all; this and the following are guarded
+    std::deque<std::unique_ptr<RunFiles>> all_;
   };
 
   /// Compiles the program and writes its inputs, or says in the outcome what is missing here.

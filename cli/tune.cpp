@@ -11,6 +11,7 @@
 #include "cli/compile_verb.h"
 #include "cli/interrupt.h"
 #include "cli/search_answer.h"
+#include "driver/compilers.h"
 #include "driver/execute.h"
 #include "ir/verify/recurrence.h"
 #include "isamap/backend.h"
@@ -246,6 +247,7 @@ SearchAnswer tune_answer(const Options& given, Recorder& recorder, const Measure
   recorder.keep_trials();
   const CompileHook record = recorder.hook();
   Exit code = Exit::ok;
+  std::optional<HeadersAhead> headers;
   const auto compiled = compile_inputs(options, code, false, [&](CompileOptions& compile, const Inputs& inputs) {
     code = Exit::ok;
     if (const Diagnostics large = too_large_to_run(inputs.kernel); !large.empty()) code = fail(Exit::limit, large);
@@ -256,6 +258,7 @@ SearchAnswer tune_answer(const Options& given, Recorder& recorder, const Measure
     if (code != Exit::ok) return false;
     code = Exit::wrong_input;
     if (!record(compile, inputs)) return false;
+    if (!seconds && options.schedule.jobs > 1) headers.emplace(inputs.model);
     compile.schedule.watch = [&, inner = compile.schedule.watch](const Trial& trial) {
       inner(trial);
       pool.add(trial, recorder.number_of(static_cast<std::int64_t>(trial.statement.index()), trial.point->choice));

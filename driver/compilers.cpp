@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <memory>
 
+#include "backends/cpp/compile.h"
+#include "hwdesc/model/program_language.h"
 #include "isamap/backend.h"
 #include "scheduler/measure.h"
+#include "support/start_threads.h"
 #include "support/threads.h"
 
 namespace isamap {
@@ -64,6 +67,14 @@ std::vector<lab::CompilerRecord> timed(const Program& program, const HardwareMod
 
 CompilerTimer by_every_compiler(const MeasureOptions& options) {
   return [options](const Program& program, const HardwareModel& model) { return timed(program, model, options); };
+}
+
+HeadersAhead::HeadersAhead(const HardwareModel& model) : model_(model) {
+  if (is_host_code(model_)) threads_ = start_threads(1, [this] { precompile_headers_ahead(model_); });
+}
+
+HeadersAhead::~HeadersAhead() {
+  for (std::thread& thread : threads_) thread.join();
 }
 
 const lab::CompilerRecord* fastest(const std::vector<lab::CompilerRecord>& compilers) {

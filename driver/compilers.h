@@ -3,6 +3,7 @@
 // Times a program compiled by each available compiler.
 
 #include <functional>
+#include <thread>
 #include <vector>
 
 #include "isamap/hardware.h"
@@ -20,5 +21,19 @@ CompilerTimer by_every_compiler(const MeasureOptions& options);
 
 /// The fastest, the first of ties; null: the list is empty.
 const lab::CompilerRecord* fastest(const std::vector<lab::CompilerRecord>& compilers);
+
+/// Precompiles the headers that programs of a machine include, in a thread of its own, while their schedules are
+/// searched. Only saves time; its end waits for the compiler.
+class HeadersAhead {
+ public:
+  explicit HeadersAhead(const HardwareModel& model);
+  ~HeadersAhead();
+  HeadersAhead(const HeadersAhead&) = delete;
+  HeadersAhead& operator=(const HeadersAhead&) = delete;
+
+ private:
+  HardwareModel model_;
+  std::vector<std::thread> threads_;
+};
 
 }  // namespace isamap

@@ -20,14 +20,6 @@ std::string why_not(const RunOutcome& outcome) {
   return outcome.limit.empty() ? outcome.environment : outcome.limit;
 }
 
-/// Programs that were slower than the fastest by more than this beside compilers are not timed alone.
-constexpr double worth_timing_alone = 1.1;
-constexpr std::size_t most_finalists = 4;  ///< of the others; more only if times are equal
-/// They have been timed so often before the rounds.
-constexpr int times_beside_compilers = 2;
-/// A first time beside compilers that is longer than this one is not taken for a disturbed one.
-constexpr double worth_another_time = 1.6;
-
 using Cases = ReferenceResults::Cases;
 using CasesOfEach = std::vector<std::shared_ptr<const Cases>>;  ///< by program
 
@@ -185,25 +177,27 @@ std::vector<std::vector<double>> time_all(const std::vector<Program>& programs, 
 
 bool is_timed(const Measured& one) { return one.correct() && one.executed != ExecutionMode::simulator; }
 
-/// Times beside compilers: the smaller one of two, of half the length, for those that may be worth timing alone.
+/// Times beside compilers: the least one of a few, of half the length, for those that may be worth timing alone.
 class TimesBesideCompilers {
  public:
-  TimesBesideCompilers(std::size_t count, const MeasureOptions& options) : seconds_(count), options_(options) {
+  TimesBesideCompilers(std::size_t count, const MeasureOptions& options)
+      : seconds_(count), times_(count), options_(options) {
     options_.min_seconds /= 2;
   }
   /// False: another time changes nothing.
   bool time(std::size_t p, const Program& program, const Cases& cases, Runner& runner) {
     const auto alone = options_.alone ? options_.alone() : nullptr;
     const double now = time_once(program, cases, runner, options_);
-    const bool first = seconds_[p] == 0;
-    if (now > 0 && (first || now < seconds_[p])) seconds_[p] = now;
+    if (now > 0 && (seconds_[p] == 0 || now < seconds_[p])) seconds_[p] = now;
     if (now > 0 && (least_ == 0 || now < least_)) least_ = now;
-    return first && now > 0 && now <= least_ * worth_another_time;
+    const ScreeningOptions& limits = options_.screening;
+    return ++times_[p] < limits.times && now > 0 && now <= least_ * limits.worth_another_time;
   }
   std::vector<double> seconds() && { return std::move(seconds_); }
 
  private:
   std::vector<double> seconds_;  ///< 0: it has no time
+  std::vector<int> times_;
   double least_ = 0;
   MeasureOptions options_;
 };
@@ -238,14 +232,14 @@ bool can_be_screened(const std::vector<Program>& programs, const MeasureOptions&
 }
 
 /// The few whose times beside compilers are near the least one.
-void leave_slow_out(const std::vector<double>& screened, std::vector<bool>& timed) {
+void leave_slow_out(const std::vector<double>& screened, const ScreeningOptions& limits, std::vector<bool>& timed) {
   std::vector<double> ascending;
   for (std::size_t p = 0; p < timed.size(); ++p)
     if (timed[p] && screened[p] > 0) ascending.push_back(screened[p]);
   std::sort(ascending.begin(), ascending.end());
   const double most = ascending.empty() ? 0
-                                        : std::min(ascending.front() * worth_timing_alone,
-                                                   ascending[std::min(most_finalists, ascending.size()) - 1]);
+                                        : std::min(ascending.front() * limits.worth_timing_alone,
+                                                   ascending[std::min(limits.most_finalists, ascending.size()) - 1]);
   for (std::size_t p = 0; p < timed.size(); ++p) timed[p] = timed[p] && screened[p] > 0 && screened[p] <= most;
 }
 
@@ -280,11 +274,11 @@ void measure_all(const std::vector<Program>& programs, Runner& runner, const Mea
     pinned.emplace(std::vector<int>{current_processor()});
   std::vector<bool> timed;
   for (const Measured& one : results) timed.push_back(is_timed(one));
-  if (screens) leave_slow_out(beside_compilers, timed);
+  if (screens) leave_slow_out(beside_compilers, options.screening, timed);
   if (std::find(timed.begin(), timed.end(), true) == timed.end()) return;
   const auto alone = options.alone ? options.alone() : nullptr;
   MeasureOptions rounds = options;
-  if (screens) rounds.rounds = std::max(1, options.rounds - times_beside_compilers);
+  if (screens) rounds.rounds = std::max(1, options.rounds - options.screening.times);
   const auto times = time_all(programs, timed, cases, runner, rounds);
   for (std::size_t p = 0; p < programs.size(); ++p)
     if (!times[p].empty()) results[p].seconds = median(times[p]);

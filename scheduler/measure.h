@@ -36,11 +36,22 @@ class ReferenceResults {
   std::uint64_t seed_ = 0;
 };
 
+/// Programs that are timed beside compilers, and which of them are timed alone.
+struct ScreeningOptions {
+  /// Programs that were slower than the fastest by more than this are not.
+  double worth_timing_alone = 1.1;
+  std::size_t most_finalists = 4;  ///< that are timed alone; more only if times are equal
+  int times = 2;                   ///< beside compilers, of a program; as many rounds fewer follow
+  /// A first time that is longer than the least one by this factor is not taken for a disturbed one.
+  double worth_another_time = 1.6;
+};
+
 struct MeasureOptions {
   int rounds = 5;             ///< timings of a program that may be the fastest, interleaved: A B C A B C
   double min_seconds = 0.02;  ///< of each timing
   std::uint64_t seed = 0;     ///< of the data
   RunLimits limits;
+  ScreeningOptions screening = {};
   int jobs = 1;                        ///< programs compiled, and compared, at a time
   std::function<bool()> stopped = {};  ///< true: what is measured so far is enough
   /// Makes a runner like the one that measures, for each thread that compares; empty: one thread compares.

@@ -12,6 +12,7 @@
 #include "backends/cpp/compile/program_cache.h"
 #include "backends/cpp/compiler_choice.h"
 #include "backends/cpp/driver.h"
+#include "backends/cpp/emit_functions.h"
 #include "backends/cpp/translation_unit.h"
 #include "hwdesc/model/program_language.h"
 #include "support/threads.h"
@@ -263,6 +264,15 @@ Result<CompilerCommand> compile(const HardwareModel& model, const KernelText& ke
 void compile_ahead(const HardwareModel& model, const std::string& part) {
   const TemporaryDirectory folder;
   if (folder.ok() && has_cache()) compile_part(build_of_part(model, part, folder.path() / "ahead"));
+}
+
+void precompile_headers_ahead(const HardwareModel& model) {
+  const TemporaryDirectory folder;
+  if (!folder.ok()) return;
+  const Build build{model, {{"kernel.cpp", surrounding_text(model, {}, "")}}, {}, {}, {}, folder.path() / "ahead"};
+  HeaderUse use = use_of_headers(build, {});
+  use.at_once = true;
+  headers_of(build, use);
 }
 
 Result<CompilerCommand> compile_library(const HardwareModel& model, const std::string& kernel,

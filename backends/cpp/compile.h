@@ -39,6 +39,8 @@ Result<CompilerCommand> compile(const HardwareModel& model, const KernelText& ke
 /// One of KernelText::parts, ahead of the program that will have it: compiled into the cache of programs. What fails is
 /// told when the program is compiled.
 void compile_ahead(const HardwareModel& model, const std::string& part);
+/// The headers that all programs of a processor's machine include, precompiled into the cache of programs.
+void precompile_headers_ahead(const HardwareModel& model);
 /// A shared library of one text. `entries` is appended to the kernel text.
 Result<CompilerCommand> compile_library(const HardwareModel& model, const std::string& kernel,
                                         const std::string& entries, const std::filesystem::path& library);

@@ -258,6 +258,36 @@ TEST(CostModels, ProgramsThatAreSlowBesideCompilersAreNotTimedAlone) {
   EXPECT_EQ(found[2].seconds, 1.5) << "in proportion to the fastest beside compilers";
 }
 
+/// Ctrl-C after all programs were timed beside compilers, before the rounds: they keep these times.
+TEST(CostModels, AStopBeforeTheRoundsKeepsTimesBesideCompilers) {
+  if (own_processors().size() < 2) GTEST_SKIP() << "one processor";
+  const Scheduling s;
+  Schedule schedule;
+  schedule.nests = {s.nest};
+  const auto program = lower(schedule, s.kernel, s.model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  std::vector<Program> programs(2, *program);
+  programs[0].name = "fast";
+  programs[1].name = "slow";
+  Scripted runner({{"fast", {2.0}}, {"slow", {3.0}}});
+  MeasureOptions options;
+  options.jobs = 2;
+  options.screening.times = 1;
+  options.make_another = [] { return std::make_unique<Scripted>(std::map<std::string, std::vector<double>>{}); };
+  std::atomic<bool> stopped = false;
+  options.stopped = [&] { return stopped.load(); };
+  int locks = 0;
+  options.alone = [&]() -> std::shared_ptr<void> {
+    stopped = stopped || ++locks > 2;  // one for each of them, then that of the rounds
+    return nullptr;
+  };
+  const std::vector<Measured> found = measure(programs, runner, options);
+  EXPECT_EQ(runner.timed, (std::map<std::string, std::size_t>{{"fast", 1}, {"slow", 1}}));
+  EXPECT_EQ(found[0].seconds, 2.0);
+  EXPECT_EQ(found[1].seconds, 3.0);
+  EXPECT_FALSE(found[0].interrupted || found[1].interrupted);
+}
+
 TEST(CostModels, TheMachineIsLockedWhileProgramsAreTimed) {
   const Scheduling s;
   Schedule schedule;
