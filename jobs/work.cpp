@@ -13,7 +13,7 @@ namespace isamap::jobs {
 namespace {
 
 constexpr double refresh_every = 0.5, mark_every = 10, report_every = 5;  ///< seconds
-constexpr double looking = 0.1;                                           ///< of the time, at most
+constexpr double looking = 0.5;                                           ///< of the time, at most
 constexpr int busy_ms = 50, idle_ms = 500;
 
 double steady_seconds() {
@@ -117,9 +117,14 @@ Diagnostics JobQueue::see_others() {
   return found;
 }
 
-void JobQueue::look() {
+bool JobQueue::is_ours_alone(std::size_t job) {
   const bool shares = options_.steal || options_.shard.of == 1;
-  if (shares && looking * (steady_seconds() - looked_) >= look_took_) see_others();
+  if (!shares || looking * (steady_seconds() - looked_) < look_took_) return true;
+  see_others();
+  flight_.erase(job);
+  if (state_of(job) != State::ready) return false;
+  flight_.insert(job);
+  return true;
 }
 
 Diagnostics JobQueue::refresh() {
@@ -231,25 +236,36 @@ namespace {
 
 using Children = std::vector<std::unique_ptr<JobChild>>;
 
-void mark(JobStore& store, const Children& children) {
+/// `next`: the key of a job that is about to begin.
+void mark(JobStore& store, const Children& children, const std::string& next = "") {
   std::vector<JobStore::Mark> marks;
   for (const auto& child : children)
     if (child->busy()) marks.push_back({child->job().key, child->since()});
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  if (!next.empty()) marks.push_back({next, std::chrono::duration<double>(now).count()});
   store.mark(marks);
 }
 
-/// Gives the next jobs to idle children, and says so at once; true: to any.
+/// The next job that nobody else does; it is marked.
+std::optional<std::size_t> taken(const Plan& plan, JobQueue& queue, JobStore& store, const Children& children) {
+  while (const auto job = queue.next()) {
+    mark(store, children, plan.jobs[*job].key);
+    if (queue.is_ours_alone(*job)) return job;
+    mark(store, children);
+  }
+  return std::nullopt;
+}
+
+/// Gives the next jobs to idle children; true: to any.
 bool hand_out(const Plan& plan, JobQueue& queue, JobStore& store, Children& children, WorkEnd& end) {
   bool any = false;
   for (auto& child : children) {
     if (child->busy()) continue;
-    queue.look();
-    const auto job = queue.next();
+    const auto job = taken(plan, queue, store, children);
     if (!job) break;
     any = true;
     if (const std::string problem = child->give(plan.jobs[*job]); !problem.empty())
       end.problems.push_back(error("a process for a job cannot be started: " + problem));
-    mark(store, children);
   }
   return any;
 }

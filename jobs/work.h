@@ -48,9 +48,9 @@ class JobQueue {
   Diagnostics record(Record record);
   /// The same where the process that did the job has recorded it.
   void note(std::size_t job, End end, int attempt);
-  /// Sees what others have recorded, and do, since the last look. Where workers share jobs, before each one: a tenth of
-  /// the time at most.
-  void look();
+  /// Does nobody else do, or has done, this job that `next` gave? Asked after it is marked where workers share jobs: of
+  /// two that mark the same one, one at least sees the other. Takes half of the time at most. False: it is given back.
+  bool is_ours_alone(std::size_t job);
   /// Attempts at a job that failed so far.
   int attempts_at(std::size_t job) const;
   /// Attempts after which a failing job is given up: those asked for, after those that `retry` forgives.

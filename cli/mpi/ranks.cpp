@@ -89,6 +89,8 @@ void be_worker(const jobs::Plan& plan, jobs::JobStore& store, const jobs::WorkOp
     report.end = static_cast<int>(record.end);
     if (const Diagnostics failed = store.append(record); has_errors(failed))
       std::strncpy(report.problem, render(failed).c_str(), sizeof report.problem - 1);
+    // Rank 0 reads marks, as of any other process, and would wait for the end of one that is to be tried again.
+    if (record.end == jobs::End::failed) store.mark({});
   }
   store.mark({});
 }

@@ -60,16 +60,16 @@ if [ -x "$isamap_mpi" ] && command -v mpirun >/dev/null; then
   # A cost model that fails on ranks: its words, and the exit code that it has on one. Of a plan each job is tried.
   expect "a cost model fails in a search on ranks" \
     sh -c "timeout 60 mpirun -n 2 '$isamap_mpi' schedule '$examples/gemm.yaml' --target x86_avx512 \
-      --cost external:command=/bin/false; [ \$? = 4 ]"
-  expect "its words are said" grep -q "the external cost model '/bin/false' ended with code 1" said
+      --cost external:command=/bin/false 2>words; [ \$? = 4 ]"
+  expect "its words are said" grep -q "the external cost model '/bin/false' ended with code 1" words
   expect "a cost model fails in a plan on ranks" \
     sh -c "timeout 60 mpirun -n 2 '$isamap_mpi' lab run small --strategies random --seeds 1 -o failing.jsonl \
-      --cost external:command=/bin/false; [ \$? = 4 ]"
-  expect "its words are said" grep -q "the external cost model '/bin/false' ended with code 1" said
+      --cost external:command=/bin/false 2>words; [ \$? = 4 ]"
+  expect "its words are said" grep -q "the external cost model '/bin/false' ended with code 1" words
 
   # Ctrl-C, as a terminal sends it to the launcher: within a second, and nothing recorded is lost.
   timeout 300 mpirun -n 3 "$isamap_mpi" lab run small --strategies random,genetic --seeds 40 --budget evals=600 \
-    -o stopped.jsonl >said 2>&1 &
+    -o stopped.jsonl >words 2>&1 &
   launcher=$!
   for _ in $(seq 2000); do
     [ "$(cat stopped.jsonl.jobs/*.jsonl 2>/dev/null | wc -l)" -lt 5 ] || break
@@ -80,7 +80,7 @@ if [ -x "$isamap_mpi" ] && command -v mpirun >/dev/null; then
   wait $launcher
   code=$? took=$((($(date +%s%N) - begun) / 1000000))
   expect "Ctrl-C ends a run on ranks (after $took ms)" test $took -lt 2000 -a $code != 0
-  expect "it says what is kept" grep -q "jobs that have ended are recorded; the same command goes on" said
+  expect "it says what is kept" grep -q "jobs that have ended are recorded; the same command goes on" words
 
   expect "tune on ranks" timeout 300 mpirun -n 2 "$isamap_mpi" tune --compute 'C[i,j] += s32(A[i,k]) * s32(B[k,j])' \
     --dims i=24,j=33,k=20 --dtypes A=s8,B=s8,C=s32 --target npu16 --budget evals=40 --measured 2 --store tuned -o best
