@@ -36,7 +36,10 @@ class ReferenceResults {
   std::uint64_t seed_ = 0;
 };
 
-/// Programs that are timed beside compilers, and which of them are timed alone.
+/// Programs that are timed beside compilers, and which of them are timed alone. Measured with the 24 cheapest
+/// candidates of two searches each of gemm, conv2d and pointwise on x86_avx2 (two processors that others used too):
+/// times beside compilers are 0.86 to 1.46 of those alone for eight programs of ten, in proportion to the fastest. The
+/// fastest finalist then took 1.00, 1.00, 1.01, 1.03, 1.10 and 1.30 times as long as the fastest of all 24.
 struct ScreeningOptions {
   /// Programs that were slower than the fastest by more than this are not.
   double worth_timing_alone = 1.1;
