@@ -97,7 +97,7 @@ void JobQueue::sort_for_stealing() {
   std::stable_sort(others, ready_.end(), [&](std::size_t a, std::size_t b) { return distance(a) < distance(b); });
 }
 
-/// Workers that share all jobs begin at different places, each at one made from its name. Neighbours often read the
+/// Workers that share all jobs go on at different places, each at one made from its name. Neighbours often read the
 /// same inputs, so the order stays.
 void JobQueue::begin_at_own_place() {
   if (ready_.empty()) return;
@@ -143,7 +143,7 @@ Diagnostics JobQueue::refresh() {
   }
   if (options_.steal && options_.shard.of > 1)
     sort_for_stealing();
-  else if (options_.shard.of == 1)
+  else if (options_.shard.of == 1 && !elsewhere_.empty())
     begin_at_own_place();
   ready_.insert(ready_.end(), again.begin(), again.end());
   others_ = not_here + (elsewhere_.empty() && flight_.empty() ? 0 : waiting);
