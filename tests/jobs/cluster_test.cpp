@@ -165,7 +165,7 @@ TEST(Cluster, TwoWritersInOneFolder) {
   EXPECT_EQ(finish(a), 0) << read_file(lab.folder / "ae");
   EXPECT_EQ(finish(b), 0) << read_file(lab.folder / "be");
   EXPECT_EQ(lab.sorted("both"), lab.sorted("serial"));
-  EXPECT_LE(lab.records("both"), lab.jobs + 3) << "each sees what the other does";
+  EXPECT_LE(lab.records("both"), lab.jobs + lab.jobs / 5) << "each sees what the other does";
 }
 
 TEST(Cluster, AFullDiskLosesNothingThatWasRecorded) {
