@@ -51,6 +51,13 @@ void touch(const std::vector<Node>& nodes, Touched& out) {
                node.is);
 }
 
+Names reserved_names(const HardwareModel& model) {
+  Names names;
+  for (const std::string& helper : helper_names()) names.unique(helper);
+  for (const std::string& word : words_of_machine(model)) names.unique(word);
+  return names;
+}
+
 /// The functions of one program: its entry and, if it packs ahead of time, `NAME_pack`.
 class FunctionPrinter {
  public:
@@ -98,8 +105,8 @@ class FunctionPrinter {
     return found == around_.numbers->constant_names.end() ? nullptr : &found->second;
   }
   void name_buffers() {
-    for (const std::string& helper : helper_names()) names_.unique(helper);
-    for (const std::string& word : words_of_machine(model_)) names_.unique(word);
+    if (!around_.reserved) around_.reserved = reserved_names(model_);
+    names_ = *around_.reserved;
     if (around_.from_caller) names_.unique(workspace_name);
     if (around_.team) names_.unique(member_name);
     if (around_.numbers != nullptr)
