@@ -550,14 +550,10 @@ Exit run_model_sizes(const Options& options, const ModelSizes& sizes) {
   return deliver(options, text, code);
 }
 
-Exit emit_model_sizes(const Options& options, const ModelSizes& sizes) {
-  Exit code = Exit::ok;
-  if (!importable(options, sizes, code)) return code;
-  SizedModel model;
-  if (!build(options, sizes, model, code)) return code;
-  if (!model.compiled) return fail(Exit::no_answer, model.why_not);
-  const SymbolicModelProgram& program = model.compiled->program;
-  const auto unit = print_symbolic_model(program, *model.machine);
+Exit deliver_program(const Options& options, const CompiledSymbolicModelParts& compiled, const Kernel& sample,
+                     const HardwareModel& machine) {
+  const SymbolicModelProgram& program = compiled.program;
+  const auto unit = print_symbolic_model(program, machine);
   if (!unit) return fail(Exit::no_answer, unit.diagnostics());
   const auto ports = [](const std::vector<SymbolicPort>& list) {
     Document json = Document::array();
@@ -576,7 +572,7 @@ Exit emit_model_sizes(const Options& options, const ModelSizes& sizes) {
   }
   const Document json = {{"schema_version", 1},
                          {"model", unit->name},
-                         {"target", model.machine->name},
+                         {"target", machine.name},
                          {"sizes", stated},
                          {"inputs", ports(program.inputs)},
                          {"outputs", ports(program.outputs)},
@@ -584,9 +580,18 @@ Exit emit_model_sizes(const Options& options, const ModelSizes& sizes) {
                          {"code_bytes", unit->text.size()},
                          {"versions", 1},
                          {"unknown", 0},
-                         {"plan", print(model.compiled->plan, model.sampled->models[0].kernel, model.machine->name)},
-                         {"part_list", json_of_parts(*model.compiled)}};
+                         {"plan", print(compiled.plan, sample, machine.name)},
+                         {"part_list", json_of_parts(compiled)}};
   return deliver_model(options, *unit, weights_file(program), json);
+}
+
+Exit emit_model_sizes(const Options& options, const ModelSizes& sizes) {
+  Exit code = Exit::ok;
+  if (!importable(options, sizes, code)) return code;
+  SizedModel model;
+  if (!build(options, sizes, model, code)) return code;
+  if (!model.compiled) return fail(Exit::no_answer, model.why_not);
+  return deliver_program(options, *model.compiled, model.sampled->models[0].kernel, *model.machine);
 }
 
 Exit import_layers_at_sizes(const Options& options, const ModelSizes& sizes) {

@@ -7,6 +7,7 @@
 #include "backends/cpp/model/model_unit.h"
 #include "cli/models.h"
 #include "driver/plan/part_store.h"
+#include "driver/symbolic/symbolic_model.h"
 #include "isamap/frontends.h"
 #include "planner/plan.h"
 
@@ -32,6 +33,10 @@ std::optional<Options> with_sizes_of_inputs(const Options& options, Exit& code);
 /// One program for all sizes where there is one, else one for each size, and why.
 Exit run_model_sizes(const Options& options, const ModelSizes& sizes);
 Exit emit_model_sizes(const Options& options, const ModelSizes& sizes);
+
+/// Writes the program for all sizes to the folder of -o. `sample`: the kernel of the first sample.
+Exit deliver_program(const Options& options, const CompiledSymbolicModelParts& compiled, const Kernel& sample,
+                     const HardwareModel& machine);
 
 /// import onnx MODEL --dims ... -o FOLDER: kernel files with `dims:` of facts.
 Exit import_layers_at_sizes(const Options& options, const ModelSizes& sizes);

@@ -15,6 +15,8 @@
 #include "cli/scalar_code.h"
 #include "cli/sizes.h"
 #include "cli/symbolic_verbs.h"
+#include "driver/symbolic/recurrent_kernel.h"
+#include "driver/symbolic/symbolic_model_run.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/scheduler.h"
 
@@ -147,6 +149,11 @@ struct OneProgram {
   std::unique_ptr<SymbolicRunner> runner;
   CompileOptions with;
   std::string why_not;
+  /// Of a kernel with a time loop, and what runs it; without `compiled->program`.
+  std::optional<SymbolicKernel> kernel;
+  std::optional<RecurrentKernel> recurrent;
+  std::unique_ptr<SymbolicModelRunner> loop_runner;
+  bool is_compiled() const { return runner != nullptr || loop_runner != nullptr; }
   /// Without a program: the schedule that is bound at each size, on machines whose programs are no C++.
   std::optional<Schedule> schedule;
 };
@@ -157,6 +164,20 @@ Bindings fixed_sizes(const std::vector<Bindings>& sizes) {
   for (const Bindings& one : sizes)
     std::erase_if(fixed, [&](const auto& entry) { return one.at(entry.first) != entry.second; });
   return fixed;
+}
+
+/// A time loop of symbolic size, by the loop of models; else why not.
+void make_time_loop(const Options& options, const SymbolicKernel& kernel, OneProgram& one) {
+  auto made = compile_recurrent_kernel(kernel, *one.model, {one.with, static_cast<std::size_t>(options.schedule.jobs)},
+                                       options.seed);
+  if (!made) {
+    one.why_not = "no program for all sizes: " + made.diagnostics().front().message;
+    return;
+  }
+  one.kernel = kernel;
+  one.recurrent = std::move(*made);
+  one.loop_runner = make_symbolic_model_runner(one.recurrent->compiled.program, *one.model);
+  one.why_not.clear();
 }
 
 /// False: an error was reported.
@@ -184,6 +205,9 @@ bool make_one_program(const Options& options, const std::vector<Bindings>& sizes
   one.why_not = one.compiled->problems.empty()
                     ? "no program for all sizes: not every block of it lowers; bind sizes with --sizes"
                     : one.compiled->problems.front().message;
+  if (has_sized_recurrence(*kernel) && is_host_code(*one.model) && !one.with.hand_written && one.with.versions.empty())
+    make_time_loop(options, *kernel, one);
+  if (one.loop_runner) return true;
   if (is_host_code(*one.model)) {
     fmt::print(stderr, "note: each size is compiled for itself: {}\n", one.why_not);
     return true;
@@ -218,6 +242,51 @@ SizeRun run_one(const Options& options, const Bindings& sizes, OneProgram& progr
   predicted.cost = predicted_at(*program.compiled, *program.model, sizes, program.with.schedule.costs).value_or(Cost{});
   run.fields = fields_of(json_of_run(*checked, predicted, {}, at_sizes, *program.model));
   run.cells = cells_of(*checked, predicted.cost);
+  return run;
+}
+
+/// A run of a model as one of a kernel.
+Checked checked_of(const ModelRun& ran, const Kernel& kernel) {
+  Checked checked;
+  checked.executed = ran.executed;
+  checked.correct = ran.code == Exit::ok;
+  checked.max_error = ran.max_error;
+  checked.seconds = ran.seconds;
+  checked.gflops = ran.seconds > 0 ? operations(kernel) / ran.seconds * 1e-9 : 0;
+  return checked;
+}
+
+SizeRun run_time_loop(const Options& options, const Bindings& sizes, OneProgram& program) {
+  SizeRun run;
+  run.sizes = sizes;
+  Bindings symbols;
+  for (const SymbolicSize& size : program.kernel->facts.sizes) symbols[size.name] = sizes.at(size.name);
+  const auto model = recurrent_model(*program.kernel, symbols, options.seed);
+  if (!model) return failed(std::move(run), Exit::wrong_input, model.diagnostics());
+  if (const Diagnostics large = too_large_to_run(model->kernel); !large.empty())
+    return failed(std::move(run), Exit::limit, large);
+  std::vector<TensorData> inputs;
+  Random random(options.seed);
+  for (const TensorId id : model->inputs)
+    inputs.push_back(random_data(model->kernel.tensors[id.index()], Fill::real, random));
+  auto data = data_of(*model, inputs);
+  if (!data) return failed(std::move(run), Exit::wrong_input, data.diagnostics());
+  const ModelRun ran =
+      run_symbolic_model(program.recurrent->compiled, *program.loop_runner, program.recurrent->sampled,
+                         {symbols, *model, std::move(*data)}, {.min_seconds = 0.1, .jobs = options.schedule.jobs});
+  run.code = ran.code;
+  run.problems = ran.problems;
+  const bool not_run = ran.code != Exit::ok && ran.executed == ExecutionMode::unavailable;
+  if (ran.code != Exit::ok && !not_run) return failed(std::move(run), ran.code, ran.problems);
+  Program at_sizes;
+  at_sizes.name = model->kernel.name;
+  at_sizes.kernel = model->kernel;
+  Checked checked = checked_of(ran, model->kernel);
+  if (not_run) checked.missing = ran.problems.front().message;
+  run.fields = fields_of(json_of_run(checked, {}, {}, at_sizes, *program.model));
+  run.cells = cells_of(checked, {});
+  run.cells.back().clear();  // parts are priced alone
+  run.fields.erase("predicted_cycles");
   return run;
 }
 
@@ -289,7 +358,7 @@ SizeSummary summary_of(const std::vector<SizeRun>& runs, const OneProgram& progr
 }
 
 std::string how_text(const std::vector<SizeRun>& runs, const SizeSummary& summary, const OneProgram& program) {
-  if (program.runner) return fmt::format("one compilation, {}\n", counted(runs.size(), "size"));
+  if (program.is_compiled()) return fmt::format("one compilation, {}\n", counted(runs.size(), "size"));
   if (!program.schedule)
     return fmt::format("{}, each compiled for itself ({}): {}\n", counted(runs.size(), "size"),
                        counted(static_cast<std::size_t>(summary.recompiles), "recompilation"), program.why_not);
@@ -311,8 +380,10 @@ Exit run_sizes(const Options& options, const std::vector<Bindings>& sizes) {
   if (!make_one_program(options, sizes, program, code)) return code;
   std::vector<SizeRun> runs;
   for (const Bindings& one : sizes) {
-    runs.push_back(program.runner ? run_one(options, one, program) : run_one(options, one, program.schedule));
-    if (!program.runner) runs.back().version = version_of(runs, program);
+    runs.push_back(program.runner        ? run_one(options, one, program)
+                   : program.loop_runner ? run_time_loop(options, one, program)
+                                         : run_one(options, one, program.schedule));
+    if (!program.is_compiled()) runs.back().version = version_of(runs, program);
     runs.back().cells.insert(runs.back().cells.begin(), std::to_string(runs.back().version));
     tell_problems(runs);
     if (runs.back().code == Exit::usage) return Exit::usage;
@@ -321,6 +392,7 @@ Exit run_sizes(const Options& options, const std::vector<Bindings>& sizes) {
   if (program.runner)
     summary = {static_cast<int>(program.compiled->program->versions.size()),
                std::max(program.runner->compilations() - 1, 0), 0};
+  if (program.loop_runner) summary = {1, std::max(program.loop_runner->compilations() - 1, 0), 0};
   code = worst_of(runs);
   Json json = document_of(runs, summary, true);
   if (!program.why_not.empty() && summary.recompiles > 0) json["recompiled_because"] = program.why_not;

@@ -10,7 +10,10 @@
 
 #include "cli/json.h"
 #include "cli/json_internal.h"
+#include "cli/model_sizes.h"
 #include "cli/sizes.h"
+#include "driver/symbolic/recurrent_kernel.h"
+#include "hwdesc/model/program_language.h"
 
 namespace isamap::cli {
 namespace {
@@ -324,6 +327,23 @@ std::optional<SymbolicCompilation> symbolic_program_of(const Options& options, c
   return compiled;
 }
 
+namespace {
+
+/// The files of a model, whose inputs are those of the kernel, constants and states before the first step among them.
+Exit emit_time_loop(const Options& options, const SymbolicKernel& kernel, const HardwareModel& model) {
+  if (options.output.empty())
+    return fail(Exit::usage, "a time loop of symbolic size is written as a model, to a folder", "-o FOLDER");
+  Exit code = Exit::ok;
+  const auto with = compile_options(options, kernel, model, code);
+  if (!with) return code;
+  const auto made =
+      compile_recurrent_kernel(kernel, model, {*with, static_cast<std::size_t>(options.schedule.jobs)}, std::nullopt);
+  if (!made) return fail(Exit::no_answer, made.diagnostics());
+  return deliver_program(options, made->compiled, made->sampled.models[0].kernel, model);
+}
+
+}  // namespace
+
 Exit emit_symbolic(const Options& options, const SymbolicKernel& kernel) {
   const Exit refused = refused_flags({{"--program", options.program},
                                       {"--check", options.check},
@@ -331,8 +351,11 @@ Exit emit_symbolic(const Options& options, const SymbolicKernel& kernel) {
                                       {"--test", options.emit.test},
                                       {"--workspace", options.emit.workspace}});
   if (refused != Exit::ok) return refused;
-  Exit code = Exit::ok;
-  std::optional<HardwareModel> model;
+  Exit code = Exit::wrong_input;
+  std::optional<HardwareModel> model = load_target(options);
+  if (!model) return code;
+  if (has_sized_recurrence(kernel) && is_host_code(*model) && options.schedule_file.empty())
+    return emit_time_loop(options, kernel, *model);
   const auto compiled = compiled_for_all(options, kernel, model, code);
   if (!compiled) return code;
   const auto files = emit(*compiled->program, *model);

@@ -133,6 +133,41 @@ TEST(DynamicSizes, OtherKernelsAreCompiledForEachSizeAndSaySo) {
   EXPECT_NE(refused.err.find("hint: bind sizes: --sizes M=8"), std::string::npos) << refused.err;
 }
 
+TEST(DynamicSizes, TimeLoopsHaveAnyNumberOfSteps) {
+  const Folder folder;
+  const std::string text = read_file(ISAMAP_SOURCE_DIR "/examples/gru_sequence.yaml");
+  const std::string kernel =
+      folder.write("k.yaml", std::regex_replace(text, std::regex("dims: .*"),
+                                                "dims: {T: {max: 64, likely: 9}, B: {min: 1, max: 8}, J: 10, K: 6}"));
+  const Said said =
+      isamap({"run", kernel, "--target", "scalar_c", "--sizes", "T=0,1,5,B=1,3", "--budget", "evals=20", "--json"});
+  const Json json = parsed(said);
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_EQ(json["runs"].size(), 6U);
+  EXPECT_EQ(json["correct"], true);
+  EXPECT_EQ(json["versions"], 1);
+  EXPECT_EQ(json["recompiles"], 0) << json.value("recompiled_because", "");
+  const Said emitted = isamap({"emit", kernel, "--target", "scalar_c", "--budget", "evals=20", "-o", folder / "out"});
+  EXPECT_EQ(emitted.code, 0) << emitted.err;
+  const std::string code = read_file(folder / "out/gru_sequence.cpp");
+  EXPECT_NE(code.find("turn < n_T"), std::string::npos);
+  EXPECT_NE(code.find("H_before"), std::string::npos);
+}
+
+TEST(DynamicSizes, StepsOfAnInputAreItsOutermostAxis) {
+  const Folder folder;
+  const std::string kernel = folder.write("k.yaml", R"(kernel: k
+dims: {T: {max: 64, likely: 9}, B: 3, J: 10}
+tensors: {X: {shape: [B, T, J]}, H: {shape: [T + 1, B, J], inout: true}}
+compute:
+  - repeat: {t: T}
+    compute: ["H[t+1,b,j] = 0.5*H[t,b,j] + X[b,t,j]"]
+)");
+  const Said said = isamap({"emit", kernel, "--target", "scalar_c", "--budget", "evals=20", "-o", folder / "out"});
+  EXPECT_EQ(said.code, 3);
+  EXPECT_NE(said.err.find("the steps of 'X' are not its outermost axis"), std::string::npos) << said.err;
+}
+
 TEST(DynamicSizes, AnyDimMayBeSymbolic) {
   const Folder folder;
   const std::string open = std::regex_replace(rows_of_a_product, std::regex("N: 40, K: 24"),
