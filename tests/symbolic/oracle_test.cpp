@@ -137,23 +137,30 @@ TEST(SymbolicOracle, BoundBlocksAreTheProgramsOfTheirNumbers) {
     EXPECT_GE(compare_blocks(text), 8) << text;
 }
 
-/// Each size of each example alone. Some are no kernel at some sizes, or no grid.
-TEST(SymbolicOracleHeavy, BlocksOfExamplesAreTheProgramsOfTheirNumbers) {
+/// Each size of each example alone, every 24th of these. Some are no kernel at some sizes, or have rows.
+class SymbolicOracleHeavy : public testing::TestWithParam<std::size_t> {
+ public:
+  static constexpr std::size_t shards = 24;
+};
+
+TEST_P(SymbolicOracleHeavy, BlocksOfExamplesAreTheProgramsOfTheirNumbers) {
+  const std::vector<SymbolicExample> examples = symbolic_examples();
   int grids = 0, compared = 0;
-  for (const SymbolicExample& example : symbolic_examples()) {
-    const auto kernel = parse_symbolic_kernel(example.text, example.name + ".yaml", {});
-    if (!kernel) continue;
+  for (std::size_t e = GetParam(); e < examples.size(); e += shards) {
+    const auto kernel = parse_symbolic_kernel(examples[e].text, examples[e].name + ".yaml", {});
+    if (!kernel || rows_of(*kernel)) continue;  // a program for any number of rows has no grid
     const SymbolicCompilation compiled = compiled_with_few_evaluations(*kernel);
     if (!compiled.program) continue;
-    SCOPED_TRACE(example.name);
+    SCOPED_TRACE(examples[e].name);
     for (const Grid& grid : compiled.program->grids) {
       ++grids;
       for (const std::int64_t steps : {2, 5}) compared += compare_blocks(grid, vector_machine(), steps);
     }
   }
-  EXPECT_GE(grids, 100);
-  EXPECT_GE(compared, 1000);
+  EXPECT_GE(grids, 2);
+  EXPECT_GE(compared, 20);
 }
+INSTANTIATE_TEST_SUITE_P(Shards, SymbolicOracleHeavy, testing::Range(std::size_t{0}, SymbolicOracleHeavy::shards));
 
 TEST(SymbolicOracle, MutantsAreCaught) {
   CompileOptions options;
