@@ -8,6 +8,7 @@
 
 #include "backends/cpp/compile/compiler.h"
 #include "backends/cpp/emit_functions.h"
+#include "backends/cpp/text/fused_products.h"
 #include "backends/cpp/text/helpers.h"
 #include "backends/cpp/text/names.h"
 #include "backends/cpp/versions.h"
@@ -54,7 +55,7 @@ struct Scratch {
 }  // namespace
 
 )";
-  return text + helper_text(around.helpers, code);
+  return text + with_fused_products(helper_text(around.helpers, code), model);
 }
 
 }  // namespace
