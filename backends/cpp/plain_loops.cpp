@@ -107,9 +107,9 @@ class StatementLoops {
       std::size_t d = 0;
       while (symbolic_name(d) != digit.first) ++d;
       dims.push_back(d);
-      count += (count.empty() ? "static_cast<unsigned long>(" : " * ") + text_of_.extent(d);
+      count += (count.empty() ? "static_cast<std::uint64_t>(" : " * ") + text_of_.extent(d);
     }
-    line(fmt::format("if (const unsigned long at = {}; at < {})) {{", text_of_.position_in(scatter), count));
+    line(fmt::format("if (const std::uint64_t at = {}; at < {})) {{", text_of_.position_in(scatter), count));
     ++depth_;
     for (std::size_t n = 0; n < dims.size(); ++n) {
       const std::int64_t weight = scatter.weight(n);

@@ -141,9 +141,9 @@ std::string StatementText::combined(const std::string& to, const std::string& ol
 
 std::string StatementText::position_in(const Scatter& scatter) {
   find_places();
-  const std::string place = fmt::format("static_cast<unsigned long>({})", elements_.value(scatter.place, places_));
+  const std::string place = fmt::format("static_cast<std::uint64_t>({})", elements_.value(scatter.place, places_));
   if (scatter.offset == AffineExpr()) return place;
-  return fmt::format("{} - static_cast<unsigned long>({})", place, affine_text(scatter.offset, names_));
+  return fmt::format("{} - static_cast<std::uint64_t>({})", place, affine_text(scatter.offset, names_));
 }
 
 }  // namespace isamap

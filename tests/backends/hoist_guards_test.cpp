@@ -76,6 +76,19 @@ TEST(HoistGuards, ABorderIsAskedForInFront) {
   EXPECT_EQ(in_tiles(hoisted), std::pair(0, 2));
 }
 
+/// The steps at the border of a padded row are loops of their own; a border that an outer loop moves stays.
+TEST(HoistGuards, ALoopOverABorderIsSplit) {
+  const Node inside_row = guard({e("c - 1"), e("-c + 16")}, {comment("inside")}, {comment("outside")});
+  const std::vector<Node> nodes{loop("q", 3, {loop("c", 18, {inside_row})})};
+  const auto split = hoist_guards(nodes);
+  EXPECT_EQ(said(split), said(nodes));
+  EXPECT_EQ(in_tiles(nodes), std::pair(1, 1));
+  EXPECT_EQ(in_tiles(split), std::pair(0, 3));
+  const std::vector<Node> moved{loop("q", 3, {loop("c", 18, {guard({e("c + q - 1")}, {comment("inside")})})})};
+  EXPECT_EQ(said(hoist_guards(moved)), said(moved));
+  EXPECT_EQ(in_tiles(hoist_guards(moved)), std::pair(1, 1));
+}
+
 /// Of 7*q - 1 and 7*q - 2 the second decides the first where it holds: three copies, not four.
 TEST(HoistGuards, OneConditionDecidesOthers) {
   const std::vector<Node> nodes{loop("q", 3,

@@ -11,6 +11,7 @@ namespace isamap {
 namespace {
 
 constexpr int most_copies = 4;
+constexpr std::int64_t fewest_steps = 8;  ///< between two borders
 
 using Nodes = std::vector<Node>;
 
@@ -101,6 +102,71 @@ std::optional<Nodes> hoisted(const Loop& loop, int& copies) {
   return Nodes{Node{std::move(guard)}};
 }
 
+/// Steps from `first` up to `end` of the loop, with this body: of statements of elements, if anything.
+void add_steps(const Loop& loop, std::int64_t first, std::int64_t end, const Nodes& body, Nodes& made) {
+  if (first >= end || body.empty()) return;
+  Loop part = loop;
+  part.trip = end - first;
+  part.body = body;
+  const std::map<std::string, AffineExpr> by{{loop.variable, AffineExpr::dim(loop.variable) + AffineExpr(first)}};
+  const auto move = [&](Ref& ref) {
+    for (AffineExpr& e : ref.index) e = substitute(e, by);
+  };
+  for (Node& node : part.body)
+    if (auto* element = std::get_if<Element>(&node.is)) {
+      move(element->write);
+      std::for_each(element->reads.begin(), element->reads.end(), move);
+    }
+  made.push_back(Node{std::move(part)});
+}
+
+bool only_elements(const Nodes& nodes) {
+  return std::all_of(nodes.begin(), nodes.end(), [](const Node& node) {
+    return std::holds_alternative<Element>(node.is) || std::holds_alternative<Comment>(node.is);
+  });
+}
+
+/// `if (a <= v < b)` in a loop over v: the steps before a, those up to b, those behind. Nothing: it is no such loop.
+std::optional<Nodes> split_at_borders(const Loop& loop) {
+  const auto* guard = loop.body.size() == 1 ? std::get_if<Guard>(&loop.body.front().is) : nullptr;
+  if (guard == nullptr || !guard->role.empty() || !only_elements(guard->then) || !only_elements(guard->otherwise))
+    return std::nullopt;
+  std::int64_t first = 0, end = loop.trip;
+  for (const AffineExpr& condition : guard->conditions) {
+    const std::int64_t sign = condition.coefficient(loop.variable);
+    const AffineExpr rest = condition - sign * AffineExpr::dim(loop.variable);
+    if (!rest.is_constant() || (sign != 1 && sign != -1)) return std::nullopt;
+    if (sign == 1)
+      first = std::max(first, -rest.constant());
+    else
+      end = std::min(end, rest.constant() + 1);
+  }
+  if (end - first < fewest_steps) return std::nullopt;
+  Nodes made;
+  add_steps(loop, 0, first, guard->otherwise, made);
+  add_steps(loop, first, end, guard->then, made);
+  add_steps(loop, end, loop.trip, guard->otherwise, made);
+  return made;
+}
+
+/// The loops of `nodes`, and those of their guards, split at borders.
+Nodes split_loops(Nodes nodes) {
+  Nodes made;
+  for (Node& node : nodes) {
+    if (auto* guard = std::get_if<Guard>(&node.is)) {
+      guard->then = split_loops(std::move(guard->then));
+      guard->otherwise = split_loops(std::move(guard->otherwise));
+    } else if (const auto* loop = std::get_if<Loop>(&node.is)) {
+      if (auto parts = split_at_borders(*loop)) {
+        std::move(parts->begin(), parts->end(), std::back_inserter(made));
+        continue;
+      }
+    }
+    made.push_back(std::move(node));
+  }
+  return made;
+}
+
 bool has_loops(const Nodes& nodes) {
   return std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
     if (std::holds_alternative<Loop>(node.is)) return true;
@@ -123,6 +189,7 @@ std::vector<Node> hoist_guards(std::vector<Node> nodes) {
       } else {
         int copies = most_copies;
         if (auto better = hoisted(*loop, copies)) {
+          *better = split_loops(std::move(*better));
           std::move(better->begin(), better->end(), std::back_inserter(made));
           continue;
         }

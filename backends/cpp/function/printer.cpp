@@ -8,11 +8,13 @@
 #include "backends/common/expand_loops.h"
 #include "backends/cpp/function/declarations.h"
 #include "backends/cpp/function/hoist_guards.h"
+#include "backends/cpp/function/lane_loops.h"
 #include "backends/cpp/function/scatter_loops.h"
 #include "backends/cpp/function/scatter_printer.h"
 #include "backends/cpp/function/statement_printer.h"
 #include "backends/cpp/function/team.h"
 #include "backends/cpp/function/thread_values.h"
+#include "backends/cpp/function/tile_copies.h"
 #include "backends/cpp/text/helpers.h"
 #include "hwdesc/model/compiler_unrolling.h"
 #include "ir/operand_use.h"
@@ -213,7 +215,9 @@ class Printer {
     if (!number) print_steps(loop, item, {});
   }
   void print_steps(const Loop& loop, const Item& item, const std::set<int>& fresh) {
-    if (dialect_ == nullptr && scatters_.print(loop, item, fresh, [&] { nested(item.body); })) return;
+    const auto body = [&] { nested(item.body); };
+    if (dialect_ == nullptr && (scatters_.print(loop, item, fresh, body) || lanes_.print(loop, item, fresh, body)))
+      return;
     const auto unit = model_.find_unit(loop.unit);
     const std::string threads = unit && !divided_ ? model_.unit(*unit).threads.loop : "";
     if (!threads.empty() && team_) return print_share(loop, item, fresh);
@@ -325,6 +329,7 @@ class Printer {
   TextLines out_;
   StatementPrinter statements_{function_, open_, out_};
   ScatterPrinter scatters_{function_, open_, out_, statements_};
+  LanePrinter lanes_{function_, open_, out_, statements_};
   std::vector<const Loop*> around_;  ///< with a dialect: open loops on units
   std::set<int> opened_;             ///< variables opened by a statement and written by later calls
   std::string condition_;            ///< open condition of the block
@@ -342,6 +347,7 @@ Result<FunctionBody> print_body(const std::vector<Node>& nodes, const BodyContex
   auto expanded = expand(nodes, model, max_statements);
   if (!expanded) return expanded.diagnostics();
   if (dialect == nullptr) *expanded = scatter_loops_inward(hoist_guards(std::move(*expanded)), program, numbers);
+  if (dialect == nullptr && numbers == nullptr) *expanded = tile_copies(std::move(*expanded));
   Places places;
   places.buffers = buffers;
   Diagnostics diagnostics;

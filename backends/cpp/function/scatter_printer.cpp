@@ -25,7 +25,7 @@ bool ScatterPrinter::print(const Loop& loop, const Item& item, const std::set<in
         (count == 1 ? at : fmt::format("{} / {}", at, count)) + (d == 0 ? "" : fmt::format(" % {}", digits[d].second));
   statements_.declare(fresh);
   statements_.state().before_loop(item.body);
-  out_.line(fmt::format("if (const unsigned long {} = {}; {} < {}) {{", at,
+  out_.line(fmt::format("if (const std::uint64_t {} = {}; {} < {}) {{", at,
                         statements_.position_in(*found->element, found->scatter), at, count));
   term_ = found->scatter.term;
   print_body(loop, body);

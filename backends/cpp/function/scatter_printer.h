@@ -2,7 +2,7 @@
 #pragma once
 // Loops over digits of a scatter (ir/scatter.h) as the one iteration that matters:
 //
-//   if (const unsigned long at = J[u]; at < 1000) {
+//   if (const std::uint64_t at = J[u]; at < 1000) {
 //     const long i = static_cast<long>(at);
 //     L[i] = max(L[i], u);
 //   }

@@ -126,8 +126,9 @@ void StatementPrinter::element(const Element& element, const Item& item, const s
   std::vector<std::string> reads;
   for (std::size_t r = 0; r < element.reads.size(); ++r) reads.push_back(read_of(element, item, r, reads));
   const DType type = function_.program.buffers[element.write.buffer.index()].dtype;
-  out_.line(function_.elements.statement(element.reduction, type, element_place(item.places[0]), element.body, reads,
-                                         value_at(item.places[0])));
+  const std::string place = target_.empty() ? element_place(item.places[0]) : target_;
+  out_.line(function_.elements.statement(element.reduction, type, place, element.body, reads,
+                                         target_.empty() ? value_at(item.places[0]) : ""));
 }
 
 /// `before`: texts of the reads before it, as far as it needs them.
@@ -146,7 +147,7 @@ std::string StatementPrinter::position_in(const Item& item, const Scatter& scatt
     const auto r = static_cast<std::size_t>(operand);
     reads[r] = read_of(element, item, r, reads);
   }
-  const auto counted = [](const std::string& text) { return "static_cast<unsigned long>(" + text + ")"; };
+  const auto counted = [](const std::string& text) { return "static_cast<std::uint64_t>(" + text + ")"; };
   const std::string place = counted(function_.elements.value(scatter.place, reads));
   return scatter.offset == AffineExpr() ? place : place + " - " + counted(place_.index(scatter.offset));
 }

@@ -48,6 +48,10 @@ class StatementPrinter {
   /// `fresh`: variables that the item is the first to use.
   void call(const Call& call, const Item& item, const std::set<int>& fresh);
   void element(const Element& element, const Item& item, const std::set<int>& fresh);
+  /// The place that an element statement writes.
+  std::string written(const Item& element) { return element_place(element.places[0]); }
+  /// Element statements combine into this place in place of their own; empty: into their own.
+  void write_to(const std::string& place) { target_ = place; }
   /// Where an update of a scatter lies among the elements, unsigned: beyond them if it is negative.
   std::string position_in(const Item& element, const Scatter& scatter);
   /// `opened`: variables that it opens; `in_unit`: inside of a loop over instances, which run one after another.
@@ -80,6 +84,7 @@ class StatementPrinter {
   PlaceText place_;
   CallContext context_;
   ProgramState state_;
+  std::string target_;  ///< of element statements; empty: their own place
 };
 
 }  // namespace isamap
