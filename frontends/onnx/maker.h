@@ -22,7 +22,8 @@ namespace isamap::importing {
 /// Thrown by makers; never leaves the import.
 struct Refused {
   std::string reason, help;
-  bool contradiction = false;  ///< the file is wrong: an error, not a limit of the import
+  bool contradiction = false;   ///< the file is wrong: an error, not a limit of the import
+  bool decides_itself = false;  ///< a Loop whose body decides whether it runs again
 };
 /// A node that contradicts itself or its inputs.
 Refused contradiction(std::string what, std::string help = "");

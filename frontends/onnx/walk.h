@@ -15,7 +15,7 @@ struct Mark {
 };
 
 /// Why a Loop is no recurrence whose condition is computed by its body.
-constexpr const char* decides_itself = "its body decides whether it runs again";
+inline Refused decided_by_body() { return {"its body decides whether it runs again", "", false, true}; }
 
 /// A Loop or a Scan whose number of steps is known.
 struct Looped {

@@ -89,7 +89,7 @@ void Walk::recur(const Node& node, const Looped& loop, int depth) {
   const bool is_short = loop.count <= most_unrolled && statements * loop.count <= most_unrolled;
   if (is_short && (!options_.of_all_sizes || recurring_ > 0)) throw Refused{"", ""};  // in a body: unrolled
   if (loop.first_after > 0 && !loop.counted && known_number(loop.body.outputs[0].name).value_or(0) == 0)
-    throw Refused{decides_itself, ""};
+    throw decided_by_body();
   if (number.valid()) give_step_numbers(prefix, number, body);
   leave_body(node, loop, std::move(body), prefix);
 }

@@ -290,8 +290,8 @@ void Walk::loop(const Node& node, int depth) {
   std::string why;
   if (!none) {
     Looped looped{body, *count, {node.inputs.begin() + 2, node.inputs.end()}, 2, 1};
-    auto refusal = given(0).empty() ? std::optional(Refused{decides_itself, ""}) : as_recurrence(node, looped, depth);
-    const auto counted = refusal && refusal->reason == decides_itself
+    auto refusal = given(0).empty() ? std::optional(decided_by_body()) : as_recurrence(node, looped, depth);
+    const auto counted = refusal && refusal->decides_itself
                              ? counted_steps(node, body, given(0).empty() ? most_counted : *count, depth)
                              : std::nullopt;
     if (counted) {
