@@ -221,7 +221,7 @@ void make_hardmax(Maker& m) {
 // before it, and where it is.
 
 constexpr std::int64_t most_one_by_one = 8;
-constexpr double passes_cost = 16;            ///< comparisons of ranks in the time of two passes, for each element
+constexpr double passes_cost = 4;             ///< comparisons of ranks in the time of two passes, for each element
 constexpr double most_comparisons = 1 << 26;  ///< of a row: 8192 elements with each other
 
 struct TopK {

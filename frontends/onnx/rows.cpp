@@ -188,7 +188,9 @@ void make_softmax(Maker& m) {
   m.say(fmt::format("M[{}] max= X0[{}]", row, all), rows.all());
   if (logarithm) {
     m.say(fmt::format("S[{}] += exp({} - {})", row, x, largest), rows.all());
-    m.say(fmt::format("Y[{}] = {}({} - {} - log(S[{}]))", all, narrowed, x, largest, row), rows.all());
+    m.temporary("L", sum, kept);  // one logarithm for a row
+    m.say(fmt::format("L[{0}] = log(S[{0}])", row), rows.kept());
+    m.say(fmt::format("Y[{}] = {}({} - {} - L[{}])", all, narrowed, x, largest, row), rows.all());
     return;
   }
   m.temporary("E", sum, m.shape(0));
