@@ -368,7 +368,7 @@ TEST(SymbolicModels, ScattersHaveNoLoopsOverElements) {
   const auto text = print_plain_loops(*kernel, model_machine(), "placed", true, around);
   ASSERT_TRUE(text) << render(text.diagnostics());
   EXPECT_EQ(text->find("for (long i_i"), std::string::npos) << *text;
-  EXPECT_NE(text->find("- static_cast<unsigned long>(2); at < static_cast<unsigned long>("), std::string::npos)
+  EXPECT_NE(text->find("- static_cast<std::uint64_t>(2); at < static_cast<std::uint64_t>("), std::string::npos)
       << *text;
   EXPECT_LT(text->find("for (long i_u"), text->find("for (long i_k")) << *text;  // positions of a row are neighbours
 }

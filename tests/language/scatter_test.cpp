@@ -111,7 +111,7 @@ TEST(Scatters, HaveNoLoopsOverElements) {
   std::string text;
   for (const EmittedFile& file : *files) text += file.text;
   std::size_t found = 0;
-  for (std::size_t at = 0; (at = text.find("if (const unsigned long at", at)) != std::string::npos; ++at) ++found;
+  for (std::size_t at = 0; (at = text.find("if (const std::uint64_t at", at)) != std::string::npos; ++at) ++found;
   EXPECT_EQ(found, 6u) << text;
 }
 
