@@ -210,7 +210,8 @@ PartStore& Builder::draft() {
 
 /// A plan of a file says where biases are added; otherwise the prices of plans do.
 Model Builder::fitted(const Model& model) {
-  const Model imported = with_widened_operands(prefix_reductions(model, options_.strict_float), *machine_);
+  const PrefixOptions prefixes{options_.strict_float, is_host_code(*machine_)};
+  const Model imported = with_widened_operands(prefix_reductions(model, prefixes), *machine_);
   machine_->timing.between_runs = total_bytes(imported.kernel);  // before a draft prices parts with it
   BiasOptions with{options_.strict_float, {}};
   Model in_front = fitted_to(imported, *machine_, with);

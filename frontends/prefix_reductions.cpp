@@ -11,7 +11,8 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t terms = 4;  ///< that a step reads for an element
+constexpr std::int64_t terms = 4;      ///< that a step reads for an element
+constexpr std::int64_t least_row = 8;  ///< elements of a step of a recurrence, which vectors compute
 
 /// The read is at `rest + step * t` along an axis, for t < n.
 struct Prefix {
@@ -77,11 +78,16 @@ class Steps {
     for (const Computation& statement : kernel().statements) names_.insert(statement.name);
   }
 
-  Model run(bool strict_float) {
+  Model run(const PrefixOptions& options) {
     for (std::size_t s = 0; s < kernel().statements.size(); ++s) {
       const Computation& statement = kernel().statements[s];
-      if (repeat_of(kernel(), s) != nullptr || (strict_float && reassociates(statement))) continue;
-      if (const auto prefix = prefix_of(statement, kernel().tensors); prefix && pays(statement, *prefix))
+      if (repeat_of(kernel(), s) != nullptr || (options.strict_float && reassociates(statement))) continue;
+      const auto prefix = prefix_of(statement, kernel().tensors);
+      if (!prefix) continue;
+      const auto running = options.steps_are_cheap ? running_dim(statement, *prefix) : std::nullopt;
+      if (running)
+        s += repeat(s, *prefix, *running);
+      else if (pays(statement, *prefix))
         s += split(s, *prefix);
     }
     return std::move(model_);
@@ -99,6 +105,66 @@ class Steps {
     for (; left > terms; left = ceil_div(left, terms)) with += (terms + 1) * size;
     with += results * static_cast<double>(left + 1);
     return 2 * with <= results * static_cast<double>(prefix.n + 1);
+  }
+
+  /// The dim along which results are running totals of rows of at least `least_row` elements: the write has it and the
+  /// others each alone on an axis, and the axes behind it are the row.
+  std::optional<std::size_t> running_dim(const Computation& statement, const Prefix& prefix) {
+    const auto& dims = statement.domain.dims;
+    const Tensor& tensor = kernel().tensors[statement.write.tensor.index()];
+    std::optional<std::size_t> axis;
+    for (std::size_t a = 0; a < tensor.shape.size(); ++a) {
+      const auto dim = statement.write.index[a].as_dim();
+      if (!dim || statement.domain.find(*dim) < 0 || is_written_twice(statement)) return std::nullopt;
+      const Dim& d = dims[static_cast<std::size_t>(statement.domain.find(*dim))];
+      if (d.extent != tensor.shape[a]) return std::nullopt;
+      if ((prefix.rest - AffineExpr::dim(*dim)).is_constant()) axis = a;
+    }
+    if (!axis || dims.size() != tensor.shape.size() + 1 || std::abs(prefix.step) != 1 || tensor.shape[*axis] < 2)
+      return std::nullopt;
+    const std::string name = *statement.write.index[*axis].as_dim();
+    for (std::size_t a = 0; a < statement.reads[0].index.size(); ++a)
+      if (a != prefix.axis && statement.reads[0].index[a].names().contains(name)) return std::nullopt;
+    std::int64_t row = 1;
+    for (std::size_t a = *axis + 1; a < tensor.shape.size(); ++a) row *= tensor.shape[a];
+    return row >= least_row ? axis : std::nullopt;
+  }
+
+  bool is_written_twice(const Computation& statement) {
+    return std::count_if(kernel().statements.begin(), kernel().statements.end(),
+                         [&](const Computation& other) { return other.write.tensor == statement.write.tensor; }) > 1;
+  }
+
+  /// `Y[0,j] = X[c,j]`, then in steps `Y[i + 1,j] = Y[i,j] + X[i + 1 + c,j]`; from the other end where t counts
+  /// upwards.
+  std::size_t repeat(std::size_t s, const Prefix& prefix, std::size_t axis) {
+    Computation& total = kernel().statements[s];
+    const std::string name = *total.write.index[axis].as_dim();
+    const std::int64_t steps = kernel().tensors[total.write.tensor.index()].shape[axis] - 1;
+    const bool upwards = prefix.step > 0;
+    total.domain.dims.erase(total.domain.dims.begin() + prefix.dim);
+    total.reads[0].index[prefix.axis] = prefix.rest;
+    total.reads[0].outside = *outside_of(total.reads[0], kernel().tensors);
+    const BinaryOp op = operator_of(total.reduction);
+    total.reduction = Reduction::assign;
+    Computation first = total;
+    first.name = unused(total.name + "_first");
+    const auto erased = first.domain.find(name);
+    first.domain.dims.erase(first.domain.dims.begin() + erased);
+    first.write.index[axis] = AffineExpr(upwards ? steps : 0);
+    first.reads[0].index[prefix.axis] = substitute(prefix.rest, {{name, AffineExpr(upwards ? steps : 0)}});
+    const AffineExpr next = AffineExpr::dim(name) + AffineExpr(1);
+    Access before = total.write;
+    (upwards ? before : total.write).index[axis] = next;
+    if (!upwards) total.reads[0].index[prefix.axis] = substitute(prefix.rest, {{name, next}});
+    total.domain.dims[static_cast<std::size_t>(total.domain.find(name))].extent = steps;
+    total.body = binary(op, read(0, total.body.type), read(1, total.body.type));
+    total.reads.insert(total.reads.begin(), before);
+    insert(s, std::move(first));
+    const auto behind = std::find_if(kernel().repeats.begin(), kernel().repeats.end(),
+                                     [&](const Repeat& other) { return other.first > s; });
+    kernel().repeats.insert(behind, Repeat{name, steps, s + 1, 1, upwards});
+    return 1;
   }
 
   /// The number of statements that were inserted in front.
@@ -168,6 +234,6 @@ class Steps {
 
 }  // namespace
 
-Model prefix_reductions(Model model, bool strict_float) { return Steps(std::move(model)).run(strict_float); }
+Model prefix_reductions(Model model, const PrefixOptions& options) { return Steps(std::move(model)).run(options); }
 
 }  // namespace isamap

@@ -12,13 +12,25 @@
 // place of two, which reads as many terms (4 log_4 n = 2 log_2 n) in half as many passes. All elements of a step are
 // independent, so a step is computed by vectors along any dim.
 
+//
+// Along an axis that is not the last one, running totals are a recurrence of rows: one pass that reads and writes each
+// element once, where the machine executes many short steps well.
+//
+//   Y[i,j] += X[i - t,j]   t < 4096      gives      Y[0,j] = X[0,j]
+//                                                   repeat i: Y[i + 1,j] = Y[i,j] + X[i + 1,j]
+
 #include "frontends/model.h"
 
 namespace isamap {
 
+struct PrefixOptions {
+  bool strict_float = false;     ///< sums and products of floats stay in their order
+  bool steps_are_cheap = false;  ///< of a recurrence: loops of the program, no launches
+};
+
 /// Sums, products, maxima and minima of a read that is moved along one axis by a reduction dim, to the end of the
-/// tensor at least, with the identity of the operator beyond it. Only where that halves the elements that are read and
-/// written. Sums and products of floats are reassociated, which `strict_float` leaves out. Recurrences stay.
-Model prefix_reductions(Model model, bool strict_float);
+/// tensor at least, with the identity of the operator beyond it. Steps of four only where that halves the elements that
+/// are read and written. Recurrences stay.
+Model prefix_reductions(Model model, const PrefixOptions& options);
 
 }  // namespace isamap

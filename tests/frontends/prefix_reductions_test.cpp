@@ -13,9 +13,9 @@ namespace isamap {
 namespace {
 
 /// The lines of the model afterwards. Inputs are small integers, with which every order of the terms is exact.
-std::string in_steps(const std::string& text, bool strict_float = false) {
+std::string in_steps(const std::string& text, bool strict_float = false, bool steps_are_cheap = false) {
   const Model model = model_with(text, [](const Tensor&) { return std::nullopt; });
-  const Model steps = prefix_reductions(model, strict_float);
+  const Model steps = prefix_reductions(model, {strict_float, steps_are_cheap});
   EXPECT_EQ(steps.origins.size(), steps.kernel.statements.size());
   Random random(3);
   std::vector<TensorData> inputs;
@@ -71,6 +71,30 @@ TEST(PrefixReductions, WindowsThatEndInsideStay) {
             "Y[j] += X[j - t]; 64\n");
   EXPECT_EQ(in_steps(rows(100, "+=", "0", "j - t + 1")), "Y[i,j] += X[i,j - t + 1]; 100\n") << "begins outside";
   EXPECT_EQ(in_steps(rows(100, "+=", "1", "j - t")), "Y[i,j] += X[i,j - t]; 100\n") << "no identity beyond";
+}
+
+/// `Y[i,j] op X[..,j]` for `size` rows of 8 elements.
+std::string columns(int size, const std::string& op, const std::string& outside, const std::string& at) {
+  return fmt::format(
+      "kernel columns\ntensor X: s32[{0},8] outside {2}\ntensor Y: s32[{0},8]\ns0: Y[i,j] {1} X[{3},j] over i: {0}, j: "
+      "8, t: {0}\n",
+      size, op, outside, at);
+}
+
+TEST(PrefixReductions, TotalsOfRowsAreARecurrence) {
+  EXPECT_EQ(in_steps(columns(3, "+=", "0", "i - t"), false, true),
+            "Y[0,j] = X[0,j] outside 0; 8\n"
+            "Y[i + 1,j] = Y[i,j] + X[i + 1,j] outside 0; 8\n");
+  EXPECT_EQ(in_steps(columns(3, "max=", "-2147483648", "i + t + 1"), false, true),
+            "Y[2,j] = X[3,j] outside -2147483648; 8\n"
+            "Y[i,j] = max(Y[i + 1,j], X[i + 1,j] outside -2147483648); 8\n");
+  for (const int size : {0, 1, 2, 5, 70})
+    for (const std::string at : {"i - t", "i - t - 1", "i + t", "i + t + 1"}) {
+      const std::string lines = in_steps(columns(size, "+=", "0", at), false, true);
+      EXPECT_EQ(lines.find("Y[") != lines.rfind("Y["), size > 1) << lines;
+      in_steps(columns(size, "*=", "1", at), false, true);
+    }
+  EXPECT_EQ(in_steps(rows(100, "+=", "0", "j - t"), false, true).find("Y_up_to["), 0u) << "no row behind the axis";
 }
 
 }  // namespace
