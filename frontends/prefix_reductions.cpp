@@ -123,6 +123,11 @@ class Steps {
     if (!axis || dims.size() != tensor.shape.size() + 1 || std::abs(prefix.step) != 1 || tensor.shape[*axis] < 2)
       return std::nullopt;
     const std::string name = *statement.write.index[*axis].as_dim();
+    // The first result has one term: those after it add one each.
+    const std::int64_t offset = (prefix.rest - AffineExpr::dim(name)).constant();
+    const std::int64_t size = kernel().tensors[statement.reads[0].tensor.index()].shape[prefix.axis];
+    const bool one_term = prefix.step < 0 ? offset <= 0 : tensor.shape[*axis] - 1 + offset >= size - 1;
+    if (!one_term) return std::nullopt;
     for (std::size_t a = 0; a < statement.reads[0].index.size(); ++a)
       if (a != prefix.axis && statement.reads[0].index[a].names().contains(name)) return std::nullopt;
     std::int64_t row = 1;

@@ -11,7 +11,6 @@
 // Twice four terms are sums of up to 16 elements: Hillis and Steele, "Data parallel algorithms", 1986, with four in
 // place of two, which reads as many terms (4 log_4 n = 2 log_2 n) in half as many passes. All elements of a step are
 // independent, so a step is computed by vectors along any dim.
-
 //
 // Along an axis that is not the last one, running totals are a recurrence of rows: one pass that reads and writes each
 // element once, where the machine executes many short steps well.

@@ -95,6 +95,12 @@ TEST(PrefixReductions, TotalsOfRowsAreARecurrence) {
       in_steps(columns(size, "*=", "1", at), false, true);
     }
   EXPECT_EQ(in_steps(rows(100, "+=", "0", "j - t"), false, true).find("Y_up_to["), 0u) << "no row behind the axis";
+  for (const std::string at : {"i + t", "i - t + 3"})
+    EXPECT_EQ(in_steps("kernel pool\ntensor X: s32[4,8] outside 0\ntensor Y: s32[3,8]\ns0: Y[i,j] += X[" + at +
+                           ",j] over i: 3, j: 8, t: 4\n",
+                       false, true),
+              "Y[i,j] += X[" + at + ",j]; 4\n")
+        << "the first one has two terms, or all";
 }
 
 }  // namespace
