@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "driver/plan/plan_model.h"
 
@@ -16,26 +17,50 @@ struct WrittenSlices {
   std::int64_t first = 0, count = 0;
 };
 
-/// Nothing: another statement writes the tensor, or not whole slices of it.
+/// A statement of the recurrence needs what the caller left in the slices: it adds to them, or reads one that no step
+/// before it, nor statement `writer` in the same step, has written.
+bool needs_old_slices(const Kernel& kernel, std::size_t s, std::size_t writer, const WrittenSlices& slices) {
+  const Computation& statement = kernel.statements[s];
+  const TensorId id = kernel.statements[writer].write.tensor;
+  const Repeat& repeat = *repeat_of(kernel, writer);
+  if (s == writer && statement.reduction != Reduction::assign) return true;
+  return std::any_of(statement.reads.begin(), statement.reads.end(), [&](const Access& read) {
+    if (read.tensor != id) return false;
+    const AffineExpr& at = read.index[slices.axis];
+    const AffineExpr offset = at - AffineExpr::dim(repeat.dim);
+    if (at.is_constant()) return at.constant() >= slices.first && at.constant() < slices.first + slices.count;
+    if (!offset.is_constant() || read.computed) return true;
+    const std::int64_t later = offset.constant() - slices.first;
+    return later == 0 ? s <= writer : (later > 0) != repeat.backward;
+  });
+}
+
+/// Nothing: another statement writes the tensor, or not whole slices of it, or one reads what the caller left there.
 std::optional<WrittenSlices> written_slices(const Kernel& kernel, TensorId id) {
   std::optional<WrittenSlices> slices;
+  std::size_t writer = 0;
   for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
     const Computation& statement = kernel.statements[s];
     if (statement.write.tensor != id) continue;
     const Repeat* const repeat = repeat_of(kernel, s);
-    if (slices || repeat == nullptr) return std::nullopt;
+    if (slices || repeat == nullptr || !statement.domain.faces.empty()) return std::nullopt;
+    writer = s;
+    std::set<std::string> dims;
     for (std::size_t a = 0; a < statement.write.index.size(); ++a) {
       const AffineExpr offset = statement.write.index[a] - AffineExpr::dim(repeat->dim);
       const auto dim = statement.write.index[a].as_dim();
       const int at = dim ? statement.domain.find(*dim) : -1;
       if (offset.is_constant() && !slices)
         slices = WrittenSlices{a, offset.constant(), repeat->steps};
-      else if (at < 0 ||
+      else if (at < 0 || !dims.insert(*dim).second ||
                statement.domain.dims[static_cast<std::size_t>(at)].extent != kernel.tensors[id.index()].shape[a])
         return std::nullopt;
     }
     if (!slices) return std::nullopt;
   }
+  const Repeat* const repeat = slices ? repeat_of(kernel, writer) : nullptr;
+  for (std::size_t s = 0; repeat != nullptr && s < kernel.statements.size(); ++s)
+    if (repeat->contains(s) && needs_old_slices(kernel, s, writer, *slices)) return std::nullopt;
   return slices;
 }
 

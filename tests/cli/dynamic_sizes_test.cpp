@@ -168,6 +168,22 @@ compute:
   EXPECT_NE(said.err.find("the steps of 'X' are not its outermost axis"), std::string::npos) << said.err;
 }
 
+/// An output of a model does not begin with what the caller has there.
+TEST(DynamicSizes, StepsThatNeedOldSlicesHaveNoModel) {
+  const Folder folder;
+  for (const std::string step : {"H[t+1,b,j] += X[t,b,j]", "H[t+1,b,j] = H[t+1,b,j] + X[t,b,j]"}) {
+    const std::string kernel = folder.write("k.yaml", R"(kernel: k
+dims: {T: {max: 64, likely: 9}, B: 3, J: 10}
+tensors: {X: {shape: [T, B, J]}, H: {shape: [T + 1, B, J], inout: true}}
+compute:
+  - repeat: {t: T}
+    compute: [")" + step + "\"]\n");
+    const Said said = isamap({"emit", kernel, "--target", "scalar_c", "--budget", "evals=20", "-o", folder / "out"});
+    EXPECT_EQ(said.code, 3) << step;
+    EXPECT_NE(said.err.find("slice by slice"), std::string::npos) << said.err;
+  }
+}
+
 TEST(DynamicSizes, AnyDimMayBeSymbolic) {
   const Folder folder;
   const std::string open = std::regex_replace(rows_of_a_product, std::regex("N: 40, K: 24"),
