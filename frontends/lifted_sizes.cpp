@@ -21,6 +21,34 @@ struct NotLifted {
   std::string why;
 };
 
+/// The lifted one of `x / n` and `x * (1 / n)`.
+ScalarExpr* divisor_of(ScalarExpr& e) {
+  const auto is = [](const ScalarExpr& of, BinaryOp op) { return of.op == decltype(of.op)(Binary{op}); };
+  if (is(e, BinaryOp::div)) return &e.args[1];
+  return is(e, BinaryOp::mul) && is(e.args[1], BinaryOp::div) ? &e.args[1].args[1] : nullptr;
+}
+
+/// The statement before `s` whose sum is divided by the number of its terms at all samples. The mean of nothing is 0 /
+/// 1 (frontends/onnx/rows.cpp).
+std::optional<std::size_t> sum_by_its_terms(const std::vector<KernelAt>& samples, std::size_t s,
+                                            const std::vector<const ScalarExpr*>& quotients) {
+  const std::vector<Computation>& statements = samples[0].kernel->statements;
+  const std::vector<int> read = reads_of(quotients[0]->args[0]);
+  if (read.size() != 1 || read[0] >= static_cast<int>(statements[s].reads.size())) return std::nullopt;
+  const TensorId sum = statements[s].reads[static_cast<std::size_t>(read[0])].tensor;
+  while (s > 0 && statements[s - 1].write.tensor != sum) --s;
+  if (s-- == 0 || statements[s].reduction != Reduction::add) return std::nullopt;
+  for (std::size_t n = 0; n < samples.size(); ++n) {
+    double terms = 1;
+    for (const Dim& dim : samples[n].kernel->statements[s].domain.dims)
+      if (dim.kind == DimKind::reduction) terms *= static_cast<double>(dim.extent);
+    const auto* divisor = std::get_if<Constant>(&quotients[n]->args[1].op);
+    const bool counts = divisor != nullptr && (divisor->value == terms || std::abs(divisor->value * terms - 1) < 1e-6);
+    if (!counts) return std::nullopt;
+  }
+  return s;
+}
+
 class SampleLifter {
  public:
   SampleLifter(const std::vector<KernelAt>& samples, SizeFit& fit) : samples_(samples), fit_(fit) {}
@@ -193,40 +221,15 @@ class SampleLifter {
     return e;
   }
 
-  /// The lifted one of `x / n` and `x * (1 / n)`.
-  static ScalarExpr* divisor_of(ScalarExpr& e) {
-    const auto is = [](const ScalarExpr& of, BinaryOp op) { return of.op == decltype(of.op)(Binary{op}); };
-    ScalarExpr* divisor = is(e, BinaryOp::div) ? &e.args[1] : nullptr;
-    if (is(e, BinaryOp::mul) && is(e.args[1], BinaryOp::div)) divisor = &e.args[1].args[1];
-    return divisor;
-  }
-
-  /// Of quotients: the sum of an earlier statement by the number of its terms, of which there may be none. The mean of
-  /// nothing is 0 / 1 (frontends/onnx/rows.cpp).
+  /// Of quotients: by the number of the terms of a sum, of which there may be none.
   bool may_count_no_terms(const std::vector<const ScalarExpr*>& quotients) const {
-    const std::vector<int> read = reads_of(quotients[0]->args[0]);
-    const Computation& sample = first().statements[lifted_.size()];
-    if (read.size() != 1 || read[0] >= static_cast<int>(sample.reads.size())) return false;
-    const TensorId sum = sample.reads[static_cast<std::size_t>(read[0])].tensor;
-    std::size_t s = lifted_.size();
-    while (s > 0 && first().statements[s - 1].write.tensor != sum) --s;
-    if (s-- == 0 || first().statements[s].reduction != Reduction::add) return false;
+    const auto sum = sum_by_its_terms(samples_, lifted_.size(), quotients);
+    if (!sum) return false;
+    const std::vector<Dim>& dims = first().statements[*sum].domain.dims;
     const Facts facts(facts_);
-    bool some = true;
-    for (std::size_t d = 0; d < lifted_[s].extents.size(); ++d)
-      if (first().statements[s].domain.dims[d].kind == DimKind::reduction)
-        some = some && facts.nonnegative(lifted_[s].extents[d] - 1);
-    for (std::size_t n = 0; n < samples_.size(); ++n) {
-      const auto* divisor = std::get_if<Constant>(&quotients[n]->args[1].op);
-      std::int64_t terms = 1;
-      for (const Dim& dim : samples_[n].kernel->statements[s].domain.dims)
-        if (dim.kind == DimKind::reduction) terms *= dim.extent;
-      const auto count = static_cast<double>(terms);
-      const bool counts =
-          divisor != nullptr && (divisor->value == count || std::abs(divisor->value * count - 1) < 1e-6);
-      if (!counts) return false;
-    }
-    return !some;
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (dims[d].kind == DimKind::reduction && !facts.nonnegative(lifted_[*sum].extents[d] - 1)) return true;
+    return false;
   }
 
   /// A constant that is a size, the product of two, or the reciprocal of such a number.

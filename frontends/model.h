@@ -50,7 +50,7 @@ struct Origin {
 struct ValuesOfSizes {
   std::set<std::string> written;   ///< a few sums of extents: a statement writes each, so that samples show what it is
   std::set<std::string> computed;  ///< others: by the statements of their nodes, when the model runs
-  std::set<std::string> tensors;   ///< of the kernel: not computed ahead
+  std::set<std::string> tensors = {};  ///< of the kernel: not computed ahead
   std::size_t size() const { return written.size() + computed.size() + tensors.size(); }
 };
 
