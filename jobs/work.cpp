@@ -122,9 +122,12 @@ bool JobQueue::is_ours_alone(std::size_t job) {
   if (!shares || looking * (steady_seconds() - looked_) < look_took_) return true;
   see_others();
   flight_.erase(job);
-  if (state_of(job) != State::ready) return false;
-  flight_.insert(job);
-  return true;
+  if (state_of(job) == State::ready) {
+    flight_.insert(job);
+    return true;
+  }
+  ++others_;  // what it leads to may be ours
+  return false;
 }
 
 Diagnostics JobQueue::refresh() {
