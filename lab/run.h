@@ -44,8 +44,8 @@ struct InstanceFacts {
   std::string name, group, kernel_hash, target, objective, proof;
   std::optional<double> optimum;
   double noise = 0;
-  std::string target_hash;         ///< of the hardware file as read, with its parameters
-  std::vector<std::string> space;  ///< words of its `space:`
+  std::string target_hash = {};         ///< of the hardware file as read, with its parameters
+  std::vector<std::string> space = {};  ///< words of its `space:`
 };
 
 /// Contents of a file of trials.

@@ -41,10 +41,10 @@ class StageLowering : protected NestParts {
   Result<Nodes> prefetches_at(const Stage& s, int access, const TileLayout& tile, const Scope& scope);
   /// Swizzles the addresses of the tile; a problem if it does not fit.
   std::optional<Diagnostic> permute(const XorSwizzle& swizzle, const TileLayout& tile, Buffer& buffer) const;
-  // Consecutive tiles along the innermost sequential loop of the tensor are in different buffers, so that loads of the
-  // next tile need not wait for uses of this one.
   /// The dims of the statement below the loops above a line, where no tile is short.
   Tiles full_tiles(std::size_t line) const;
+  /// Consecutive tiles along the innermost sequential loop of the tensor are in different buffers, so that loads of the
+  /// next tile need not wait for uses of this one.
   void use_circular_buffer(std::size_t line, int access, const Scope& scope, TileLayout& tile, Buffer& buffer) const;
   /// Parallel threads that share a memory get private tiles in it.
   void privatize(MemoryId memory, TileLayout& tile, Buffer& buffer) const;

@@ -104,8 +104,8 @@ std::int64_t rows_with_room(const Rows& rows, const Memory& cache) {
   const std::int64_t ways = std::max<std::int64_t>(1, cache.ways), line = std::max<std::int64_t>(1, cache.line);
   const std::int64_t sets = std::max<std::int64_t>(1, cache.capacity / ways / line);
   if (rows.pitch % line != 0) return cache.capacity / rows.part;
-  const std::int64_t apart = std::gcd(rows.pitch / line, sets);  // distance in sets between neighbouring rows
-  return ways * sets / apart / std::max<std::int64_t>(1, ceil_div(rows.part, line) / apart);
+  const std::int64_t distance = std::gcd(rows.pitch / line, sets);  // of neighbouring rows, in sets
+  return ways * sets / distance / std::max<std::int64_t>(1, ceil_div(rows.part, line) / distance);
 }
 
 /// The smallest cache that a prefetch from home reaches and that holds so many bytes.

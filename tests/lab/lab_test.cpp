@@ -137,7 +137,10 @@ TEST(Trials, AreTheSameForAnyNumberOfThreadsAndReadBack) {
   ASSERT_TRUE(less);
   EXPECT_EQ(less->results.size() + 1, trials->results.size());
   EXPECT_FALSE(parse_trials("{\"a\":1}\n", "trials"));
-  EXPECT_FALSE(parse_trials(text + "{}\n" + text, "trials"));
+  const auto damaged = parse_trials(text + "{}\n" + text, "trials");
+  ASSERT_TRUE(damaged) << render(damaged.diagnostics());
+  ASSERT_FALSE(damaged->damaged.empty());
+  EXPECT_NE(render(damaged->damaged).find("is no line of a trial"), std::string::npos) << render(damaged->damaged);
 }
 
 TEST(Trials, AKilledRunGoesOnBehindItsWholeLines) {

@@ -108,11 +108,9 @@ TEST(ScalarAlternative, IsTakenByTheObjective) {
   const Scheduled fast = searched_case(depthwise, "", Objective::cycles);
   EXPECT_FALSE(fast.mappings[0].instruction.valid());
   EXPECT_EQ(fast.cost.energy_pJ, 20 * (1296 * (1 + 1 + 4 + 4) - 144 * 4));
-  for (const Objective objective : {Objective::edp, Objective::energy}) {
-    const Scheduled best = searched_case(depthwise, "", objective);
-    EXPECT_TRUE(best.mappings[0].instruction.valid());
-    EXPECT_LT(value(best.cost, objective), value(fast.cost, objective));
-  }
+  const Scheduled frugal = searched_case(depthwise, "", Objective::energy);
+  EXPECT_TRUE(frugal.mappings[0].instruction.valid());
+  EXPECT_LT(frugal.cost.energy_pJ, fast.cost.energy_pJ);
   depthwise.target = "vta16";
   const Scheduled with = searched_case(depthwise, "gemm", Objective::energy);
   const Scheduled best = searched_case(depthwise, "", Objective::energy);
