@@ -107,16 +107,19 @@ class Stepping {
   void set_inout(TensorId id) {
     Tensor& tensor = step_.kernel.tensors[id.index()];
     const Slice& slice = step_.slices[id.index()];
-    bool written = false, adds = false, written_otherwise = false, read_behind = false;
+    bool written = false, updates = false, adds = false, written_otherwise = false, read_behind = false;
     for (const Computation& s : step_.kernel.statements) {
       const Slice& to = step_.slices[s.write.tensor.index()];
       written_otherwise = written_otherwise || (!written && to.whole == slice.whole && to != slice);
-      for (const Access& read : s.reads) read_behind = read_behind || (written && read.tensor == id);
+      const bool reads =
+          std::any_of(s.reads.begin(), s.reads.end(), [&](const Access& read) { return read.tensor == id; });
+      read_behind = read_behind || (written && reads);
       if (s.write.tensor != id) continue;
+      updates = updates || (!written && reads);
       written = true;
       adds = adds || s.reduction != Reduction::assign;
     }
-    const bool starts = adds && (tensor.inout || written_otherwise);
+    const bool starts = (adds || updates) && (tensor.inout || written_otherwise);
     tensor.inout = false;
     const bool kept = read_behind && is_kept(step_, whole_, id);
     tensor.inout = written && (starts || (kept && !adds));

@@ -89,6 +89,23 @@ TEST(Repeats, BackwardReadsLaterSlices) {
             "  hint: read what this or an earlier step has written\n");
 }
 
+TEST(Repeats, AStepMayReadWhatItOverwrites) {
+  const std::string step =
+      "\ncompute:\n  - repeat: {t: 3}\n    compute:\n      - S[t+1,b] = S[t,b] * X[t,b] + S[t+1,b]\n";
+  const std::string head = "kernel: k\ntensors:\n  X: {shape: [3, 8]}\n  S: {shape: [4, 8]";
+  const Kernel kernel = kernel_of(head + ", inout: true}" + step);
+  std::vector<TensorData> data = random_data(kernel, Fill::integers, 3);
+  std::vector<TensorData> given = data;
+  interpret(kernel, data);
+  for (int b = 0; b < 8; ++b)
+    for (int t = 0; t < 3; ++t)
+      EXPECT_EQ(number_at(data_of(kernel, data, "S"), (t + 1) * 8 + b),
+                number_at(data_of(kernel, data, "S"), t * 8 + b) * number_at(data_of(kernel, given, "X"), t * 8 + b) +
+                    number_at(data_of(kernel, given, "S"), (t + 1) * 8 + b));
+  expect_right(kernel);
+  EXPECT_NE(problems_of(head + "}" + step).find("reads 'S' before statement s0 writes it"), std::string::npos);
+}
+
 // A consumer inside a time loop is not fused with a producer before it.
 TEST(Repeats, AreNotFusedWithWhatIsAround) {
   for (const int steps : {1, 5})
