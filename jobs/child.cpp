@@ -124,7 +124,10 @@ std::string JobChild::start() {
   const pid_t parent = ::getpid();
   child_ = ::fork();
   if (child_ == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // a worker that is killed takes its child along
+    // What ends the group of the worker (Ctrl-C, a launcher after the death of a rank) is no failure of the job: the
+    // worker ends it, or takes it along when it is killed.
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) ::_exit(internal);
     ::close(pair[0]);
     ::dup2(messages_, 2);

@@ -40,6 +40,7 @@ if [ -x "$isamap_mpi" ] && command -v mpirun >/dev/null; then
   wait
   kept=$(cat death/*.jsonl | wc -l)
   expect "what was recorded before the death is kept ($kept jobs)" test "$kept" -ge 5
+  expect "no job of the other ranks has failed" test "$(cat death/*.jsonl | grep -c '"end":"failed"')" -eq 0
   expect "the same command goes on" timeout 300 mpirun -n 3 "$isamap_mpi" work plan --store death
   expect "and ends with the same results" same_results death
   expect "nothing was done twice" test "$(cat death/*.jsonl | grep -c '"end":"ok"')" -eq 30
