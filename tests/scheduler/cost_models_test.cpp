@@ -214,15 +214,20 @@ class Scripted final : public Runner {
   std::map<std::string, std::vector<double>> seconds_;
 };
 
-TEST(CostModels, ProgramsThatCannotBeTheFastestAreTimedTwice) {
+/// The program of one schedule under several names.
+std::vector<Program> programs_named(const std::vector<std::string>& names) {
   const Scheduling s;
   Schedule schedule;
   schedule.nests = {s.nest};
   const auto program = lower(schedule, s.kernel, s.model);
-  ASSERT_TRUE(program) << render(program.diagnostics());
-  std::vector<Program> programs(4, *program);
-  const std::vector<std::string> names{"fast", "near", "slow", "disturbed"};
-  for (std::size_t p = 0; p < names.size(); ++p) programs[p].name = names[p];
+  EXPECT_TRUE(program) << render(program.diagnostics());
+  std::vector<Program> programs(program ? names.size() : 0, program ? *program : Program{});
+  for (std::size_t p = 0; p < programs.size(); ++p) programs[p].name = names[p];
+  return programs;
+}
+
+TEST(CostModels, ProgramsThatCannotBeTheFastestAreTimedTwice) {
+  const std::vector<Program> programs = programs_named({"fast", "near", "slow", "disturbed"});
   Scripted runner({{"fast", {1.0, 1.02, 1.0, 1.01, 1.0}},
                    {"near", {1.03, 1.04, 1.03, 1.03, 1.03}},  // 1.03 is within 1.02 * 1.02 / 1.0
                    {"slow", {1.3, 1.25, 0, 0, 0}},
@@ -238,14 +243,7 @@ TEST(CostModels, ProgramsThatCannotBeTheFastestAreTimedTwice) {
 
 TEST(CostModels, ProgramsThatAreSlowBesideCompilersAreNotTimedAlone) {
   if (own_processors().size() < 2) GTEST_SKIP() << "one processor";
-  const Scheduling s;
-  Schedule schedule;
-  schedule.nests = {s.nest};
-  const auto program = lower(schedule, s.kernel, s.model);
-  ASSERT_TRUE(program) << render(program.diagnostics());
-  std::vector<Program> programs(3, *program);
-  const std::vector<std::string> names{"fast", "near", "slow"};
-  for (std::size_t p = 0; p < names.size(); ++p) programs[p].name = names[p];
+  const std::vector<Program> programs = programs_named({"fast", "near", "slow"});
   Scripted runner({{"fast", {2.0, 2.2, 1.0}}, {"near", {3.0, 2.1, 0.99}}, {"slow", {3.0, 3.1}}});
   MeasureOptions options;
   options.rounds = 2;
@@ -261,14 +259,7 @@ TEST(CostModels, ProgramsThatAreSlowBesideCompilersAreNotTimedAlone) {
 /// Ctrl-C after all programs were timed beside compilers, before the rounds: they keep these times.
 TEST(CostModels, AStopBeforeTheRoundsKeepsTimesBesideCompilers) {
   if (own_processors().size() < 2) GTEST_SKIP() << "one processor";
-  const Scheduling s;
-  Schedule schedule;
-  schedule.nests = {s.nest};
-  const auto program = lower(schedule, s.kernel, s.model);
-  ASSERT_TRUE(program) << render(program.diagnostics());
-  std::vector<Program> programs(2, *program);
-  programs[0].name = "fast";
-  programs[1].name = "slow";
+  const std::vector<Program> programs = programs_named({"fast", "slow"});
   Scripted runner({{"fast", {2.0}}, {"slow", {3.0}}});
   MeasureOptions options;
   options.jobs = 2;
