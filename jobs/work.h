@@ -48,6 +48,8 @@ class JobQueue {
   Diagnostics record(Record record);
   /// The same where the process that did the job has recorded it.
   void note(std::size_t job, End end, int attempt);
+  /// The process that was to do a job that `next` gave is gone: it was no attempt, and the job is ready again.
+  void give_back(std::size_t job) { flight_.erase(job); }
   /// Does nobody else do, or has done, this job that `next` gave? Asked after it is marked where workers share jobs: of
   /// two that mark the same one, one at least sees the other. Takes half of the time at most. False: it is given back.
   bool is_ours_alone(std::size_t job);

@@ -12,6 +12,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "backends/common/process.h"
@@ -99,6 +100,11 @@ int main(int argc, char** argv) {
   } catch (const std::exception& wrong) {
     std::fprintf(stderr, "internal error: %s\n", wrong.what());
     MPI_Abort(MPI_COMM_WORLD, internal);
+  }
+  // After two deaths Open MPI 5.0 waits there for the dead (in a fence of PMIx).
+  if (isamap::cli::ranks_have_died()) {
+    std::fflush(nullptr);
+    std::_Exit(code);
   }
   MPI_Finalize();
   return code;

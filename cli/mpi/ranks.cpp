@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/mpi/deaths.h"
 
 namespace isamap::cli {
 namespace {
@@ -18,7 +19,9 @@ namespace {
 constexpr int to_manager = 1, to_worker = 2;  ///< tags
 constexpr int nap_us = 50;
 constexpr std::int64_t no_job = -1;
-constexpr int not_there = -1;  ///< the load of a worker that has not reported yet
+constexpr double look_for_deaths = 0.02;  ///< seconds between two looks
+
+bool begun_here = false, died_here = false;
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -36,19 +39,21 @@ struct Report {
 struct Order {
   std::int64_t job = no_job;      ///< none: the work is over
   int attempt = 1, attempts = 0;  ///< attempts: after which it is given up
+  bool deaths = false;            ///< with none: some ranks have died
 };
 
-bool message_from(int source, int tag) {
-  int there = 0;
-  MPI_Iprobe(source, tag, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
-  return there != 0;
-}
-
-/// Waits without using the processor, which may be another rank's, but for the first moment.
-void wait_for_order() {
+/// Waits without using the processor, which may be another rank's, but for the first moment. Nothing: rank 0 has died.
+std::optional<Order> next_order() {
   constexpr double eager = 200e-6;
-  for (const double begun = seconds_now(); !message_from(0, to_worker);)
-    if (seconds_now() - begun > eager) ::usleep(nap_us);
+  int there = 0;
+  for (const double begun = seconds_now(); there == 0;) {
+    if (MPI_Iprobe(0, to_worker, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE) != MPI_SUCCESS) return std::nullopt;
+    if (there == 0 && seconds_now() - begun > eager) ::usleep(nap_us);
+  }
+  Order order;
+  if (MPI_Recv(&order, sizeof order, MPI_BYTE, 0, to_worker, MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+    return std::nullopt;
+  return order;
 }
 
 jobs::Record done_by(jobs::JobChild& child, const jobs::Job& job) {
@@ -73,19 +78,21 @@ void be_worker(const jobs::Plan& plan, jobs::JobStore& store, const jobs::WorkOp
   Report report;
   while (true) {
     const double asked = seconds_now();
-    MPI_Send(&report, sizeof report, MPI_BYTE, 0, to_manager, MPI_COMM_WORLD);
-    wait_for_order();
-    Order order;
-    MPI_Recv(&order, sizeof order, MPI_BYTE, 0, to_worker, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (order.job == no_job) break;
-    report = Report{order.job, 0, order.attempt, seconds_now() - asked, {}};
-    const jobs::Job& job = plan.jobs[static_cast<std::size_t>(order.job)];
+    const int sent = MPI_Send(&report, sizeof report, MPI_BYTE, 0, to_manager, MPI_COMM_WORLD);
+    const auto order = sent == MPI_SUCCESS ? next_order() : std::nullopt;
+    if (!order) MPI_Abort(MPI_COMM_WORLD, static_cast<int>(Exit::limit));  // nobody hands out jobs any more
+    if (order->job == no_job) {
+      died_here = order->deaths;
+      break;
+    }
+    report = Report{order->job, 0, order->attempt, seconds_now() - asked, {}};
+    const jobs::Job& job = plan.jobs[static_cast<std::size_t>(order->job)];
     const double since = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     store.mark({{job.key, since}});
     jobs::Record record = done_by(child, job);
     record.by = options.by;
-    record.attempt = order.attempt;
-    record.attempts = order.attempts;
+    record.attempt = order->attempt;
+    record.attempts = order->attempts;
     report.end = static_cast<int>(record.end);
     if (const Diagnostics failed = store.append(record); has_errors(failed))
       std::strncpy(report.problem, render(failed).c_str(), sizeof report.problem - 1);
@@ -102,6 +109,13 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+/// A rank that works, as rank 0 sees it.
+struct Worker {
+  enum class State { coming, there, dead };
+  State state = State::coming;    ///< it comes with its first report
+  std::vector<std::size_t> jobs;  ///< that it was given and has not done, in the order of their orders
+};
+
 /// Rank 0.
 class Manager {
  public:
@@ -111,26 +125,27 @@ class Manager {
         store_(store),
         queue_(plan, store, options),
         child_(runner, options.limits),
-        load_(static_cast<std::size_t>(ranks), not_there) {}
+        workers_(static_cast<std::size_t>(ranks)) {}
 
   jobs::WorkEnd run(const std::function<void(const jobs::Progress&)>& progress) {
     queue_.refresh();
     double told = 0;
     while (true) {
       receive();
+      bury();
       own_job();
       hand_out();
-      const bool all_idle =
-          !child_.busy() && std::all_of(load_.begin() + 1, load_.end(), [](int load) { return load == 0; });
-      if (all_idle && (!end_.problems.empty() || !more())) break;
+      if (all_idle() && (!end_.problems.empty() || !more())) break;
       if (seconds_now() - told > 1) progress(queue_.progress()), told = seconds_now();
       nap();
     }
-    const Order over;
-    for (std::size_t worker = 1; worker < load_.size(); ++worker)
-      MPI_Send(&over, sizeof over, MPI_BYTE, static_cast<int>(worker), to_worker, MPI_COMM_WORLD);
+    Order over;
+    over.deaths = died_here;
+    for (std::size_t worker = 1; worker < workers_.size(); ++worker)
+      if (workers_[worker].state != Worker::State::dead)
+        MPI_Send(&over, sizeof over, MPI_BYTE, static_cast<int>(worker), to_worker, MPI_COMM_WORLD);
     tell(fmt::format("work: {} ranks; medians: handing out a job took rank 0 {:.1f} us, a worker waited {:.1f} us",
-                     load_.size(), 1e6 * median(handing_), 1e6 * median(waited_)));
+                     workers_.size(), 1e6 * median(handing_), 1e6 * median(waited_)));
     queue_.refresh();
     end_.given_up = queue_.given_up();
     end_.wrong = queue_.wrong();
@@ -140,24 +155,52 @@ class Manager {
 
  private:
   void receive() {
-    while (load_.size() > 1 && message_from(MPI_ANY_SOURCE, to_manager)) {
+    Report report;
+    MPI_Status status;
+    int there = 0;
+    while (workers_.size() > 1 &&
+           MPI_Iprobe(MPI_ANY_SOURCE, to_manager, MPI_COMM_WORLD, &there, &status) == MPI_SUCCESS && there != 0) {
       const double begun = seconds_now();
-      Report report;
-      MPI_Status status;
-      MPI_Recv(&report, sizeof report, MPI_BYTE, MPI_ANY_SOURCE, to_manager, MPI_COMM_WORLD, &status);
+      if (MPI_Recv(&report, sizeof report, MPI_BYTE, status.MPI_SOURCE, to_manager, MPI_COMM_WORLD, &status) !=
+          MPI_SUCCESS)
+        return;  // it has died since
+      Worker& worker = workers_[static_cast<std::size_t>(status.MPI_SOURCE)];
+      worker.state = Worker::State::there;
       if (report.job != no_job) {
         const auto job = static_cast<std::size_t>(report.job);
+        std::erase(worker.jobs, job);
         queue_.note(job, static_cast<jobs::End>(report.end), report.attempt);
         changed_ = true;
         ++end_.done;
         if (report.waited > 0 && !starved_) waited_.push_back(report.waited);
         if (report.problem[0] != '\0') end_.problems.push_back(error(report.problem));
       }
-      int& load = load_[static_cast<std::size_t>(status.MPI_SOURCE)];
-      load = load == not_there ? 0 : load - 1;
       hand_out();
       handing_.push_back(seconds_now() - begun);
     }
+  }
+
+  /// Jobs of ranks that died since the last look are done by others.
+  void bury() {
+    if (seconds_now() - looked_ < look_for_deaths) return;
+    looked_ = seconds_now();
+    for (const int rank : dead_ranks()) {
+      Worker& worker = workers_[static_cast<std::size_t>(rank)];
+      if (worker.state == Worker::State::dead) continue;
+      worker.state = Worker::State::dead;
+      died_here = true;
+      tell(fmt::format("work: rank {} has died; the others go on, and do its {} again", rank,
+                       counted(worker.jobs.size(), "job")));
+      for (const std::size_t job : worker.jobs) queue_.give_back(job);
+      worker.jobs.clear();
+      changed_ = true;
+    }
+  }
+
+  bool all_idle() const {
+    return !child_.busy() && std::all_of(workers_.begin() + 1, workers_.end(), [](const Worker& worker) {
+      return worker.state != Worker::State::coming && worker.jobs.empty();
+    });
   }
 
   void own_job() {
@@ -176,9 +219,11 @@ class Manager {
 
   /// One job to each idle worker; while there are plenty, one more, so that nobody waits for us.
   void hand_out() {
-    for (const int load : {0, 1})
-      for (std::size_t worker = 1; worker < load_.size() && end_.problems.empty(); ++worker) {
-        if (load_[worker] != load || (load == 1 && queue_.ready() < 4 * load_.size())) continue;
+    for (const std::size_t load : {0U, 1U})
+      for (std::size_t number = 1; number < workers_.size() && end_.problems.empty(); ++number) {
+        Worker& worker = workers_[number];
+        if (worker.state != Worker::State::there || worker.jobs.size() != load) continue;
+        if (load == 1 && queue_.ready() < 4 * workers_.size()) continue;
         const auto job = next();
         if (!job) {
           starved_ = true;  // from now on workers wait for jobs, not for us
@@ -186,8 +231,8 @@ class Manager {
         }
         const Order order{static_cast<std::int64_t>(*job), 1 + queue_.attempts_at(*job),
                           queue_.attempts_allowed(plan_.jobs[*job].key)};
-        MPI_Send(&order, sizeof order, MPI_BYTE, static_cast<int>(worker), to_worker, MPI_COMM_WORLD);
-        ++load_[worker];
+        worker.jobs.push_back(*job);
+        MPI_Send(&order, sizeof order, MPI_BYTE, static_cast<int>(number), to_worker, MPI_COMM_WORLD);
       }
   }
 
@@ -223,17 +268,18 @@ class Manager {
   jobs::JobStore& store_;
   jobs::JobQueue queue_;
   jobs::JobChild child_;
-  std::vector<int> load_;  ///< of each rank: jobs that it was given and has not done; ours is not used
+  std::vector<Worker> workers_;  ///< by rank; ours is not used
   bool changed_ = true, starved_ = false;
   jobs::WorkEnd end_;
   std::vector<double> handing_, waited_;  ///< seconds, of each job
+  double looked_ = 0;                     ///< for deaths, seconds
 };
-
-bool begun_here = false;
 
 }  // namespace
 
 bool rank_has_begun() { return begun_here; }
+
+bool ranks_have_died() { return died_here; }
 
 bool all_ranks_begin(bool this_one) {
   begun_here = true;
@@ -255,6 +301,7 @@ jobs::WorkEnd work_on_ranks(const jobs::Plan& plan, jobs::JobStore& store, const
                                    "both must be on a file system that all nodes share"));
     return end;
   }
+  go_on_after_deaths();
   if (rank == 0) return Manager(plan, store, options, runner, ranks).run(progress);
   be_worker(plan, store, options, runner);
   return end;

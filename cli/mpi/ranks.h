@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Jobs of a plan on the ranks of an MPI program. Rank 0 hands them out, one at a time, and does some itself; each rank
-// records what it did in its own file. When a rank dies the launcher ends all of them, and what is recorded is kept.
+// records what it did in its own file. When a rank dies what is recorded is kept: the launcher ends all ranks, or an
+// MPI with fault tolerance lets them go on and do its jobs again (cli/mpi/deaths.h).
 
 #include "jobs/work.h"
 
@@ -11,6 +12,8 @@ namespace isamap::cli {
 bool all_ranks_begin(bool this_one);
 /// Has this rank called it?
 bool rank_has_begun();
+/// Did ranks die while others worked on? Known to all that are left once the work is over.
+bool ranks_have_died();
 
 /// As jobs::work; called by all ranks. On ranks other than 0 the result is empty.
 jobs::WorkEnd work_on_ranks(const jobs::Plan& plan, jobs::JobStore& store, const jobs::WorkOptions& options,

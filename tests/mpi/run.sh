@@ -45,6 +45,23 @@ if [ -x "$isamap_mpi" ] && command -v mpirun >/dev/null; then
   expect "and ends with the same results" same_results death
   expect "nothing was done twice" test "$(cat death/*.jsonl | grep -c '"end":"ok"')" -eq 30
 
+  # An MPI with fault tolerance (deaths.h): the others go on, and do what the dead one had in flight.
+  if ompi_info 2>/dev/null | grep -q 'FT MPI support: yes'; then
+    timeout 300 mpirun --with-ft ulfm -n 4 "$isamap_mpi" work plan --store living >words 2>&1 &
+    launcher=$!
+    for _ in $(seq 2000); do
+      [ "$(cat living/*.jsonl 2>/dev/null | wc -l)" -lt 5 ] || break
+      sleep 0.005
+    done
+    for victim in $(pgrep -f "^$isamap_mpi work plan --store living" | sed -n '2p;4p'); do kill -9 "$victim"; done
+    expect "the other ranks end the work" wait $launcher
+    expect "they say who died" grep -q "has died; the others go on" words
+    expect "and have the same results" same_results living
+    expect "no death counts as an attempt" test "$(cat living/*.jsonl | grep -c '"end":"failed"')" -eq 0
+  else
+    echo "not tried: an MPI with fault tolerance (Open MPI 5)"
+  fi
+
   # One search on all ranks: the bytes of one process, also where statements are fused and where points are illegal.
   for kernel in "$examples/gemm.yaml x86_avx512" "$examples/linear_relu.yaml x86_avx512" "$examples/gemm_s8.yaml systolic16"; do
     read -r file target <<<"$kernel"
