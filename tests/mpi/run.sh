@@ -98,7 +98,9 @@ if [ -x "$isamap_mpi" ] && command -v mpirun >/dev/null; then
   wait $launcher
   code=$? took=$((($(date +%s%N) - begun) / 1000000))
   expect "Ctrl-C ends a run on ranks (after $took ms)" test $took -lt 2000 -a $code != 0
-  expect "it says what is kept" grep -q "jobs that have ended are recorded; the same command goes on" words
+  # Open MPI 5 forwards nothing that ranks say after Ctrl-C.
+  mpirun --version | grep -q 'Open MPI) 5' ||
+    expect "it says what is kept" grep -q "jobs that have ended are recorded; the same command goes on" words
 
   expect "tune on ranks" timeout 300 mpirun -n 2 "$isamap_mpi" tune --compute 'C[i,j] += s32(A[i,k]) * s32(B[k,j])' \
     --dims i=24,j=33,k=20 --dtypes A=s8,B=s8,C=s32 --target npu16 --budget evals=40 --measured 2 --store tuned -o best
