@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/file_system.h"
 
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
+#include <set>
+#include <sstream>
 
 namespace isamap {
 
@@ -19,12 +25,44 @@ std::string network_file_system(long type) {
   return found == names.end() ? "" : found->second;
 }
 
+std::string network_mount(const std::string& mounts, const std::string& device) {
+  static const std::set<std::string> types = {
+      "fuse.alluxio-fuse", "fuse.blobfuse2", "fuse.ceph",    "fuse.ceph-fuse", "fuse.curlftpfs", "fuse.cvmfs2",
+      "fuse.davfs",        "fuse.gcsfuse",   "fuse.goofys",  "fuse.juicefs",   "fuse.mfs",       "fuse.moosefs",
+      "fuse.rclone",       "fuse.s3fs",      "fuse.seaweed", "fuse.weed",      "virtiofs"};
+  std::istringstream lines(mounts);
+  for (std::string line; std::getline(lines, line);) {
+    // ID PARENT MAJOR:MINOR ROOT PLACE OPTIONS [TAGS..] - TYPE SOURCE SUPER_OPTIONS
+    std::istringstream words(line);
+    std::string id, parent, number, word, type, source;
+    words >> id >> parent >> number;
+    if (number != device) continue;
+    while (words >> word && word != "-") {
+    }
+    words >> type >> source;
+    const std::size_t colon = source.find(':');
+    const bool names_host = colon != std::string::npos && colon > 0 && source.find('/') > colon;
+    return names_host || types.contains(type) ? type : "";
+  }
+  return "";
+}
+
 std::string network_file_system_of(const std::string& path) {
-  struct statfs facts {};
-  if (::statfs(path.c_str(), &facts) == 0) return network_file_system(static_cast<long>(facts.f_type));
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  if (::statfs(folder.empty() ? "." : folder.c_str(), &facts) != 0) return "";
-  return network_file_system(static_cast<long>(facts.f_type));
+  for (const std::string& at : {path, folder.empty() ? "." : folder}) {
+    struct statfs facts {};
+    struct stat file {};
+    if (::statfs(at.c_str(), &facts) != 0) continue;
+    constexpr std::uint32_t of_user_processes = 0x65735546;  // FUSE, and virtiofs
+    if (static_cast<std::uint32_t>(facts.f_type) != of_user_processes)
+      return network_file_system(static_cast<long>(facts.f_type));
+    if (::stat(at.c_str(), &file) != 0) return "";
+    std::ifstream mounts("/proc/self/mountinfo");
+    std::ostringstream text;
+    text << mounts.rdbuf();
+    return network_mount(text.str(), fmt::format("{}:{}", major(file.st_dev), minor(file.st_dev)));
+  }
+  return "";
 }
 
 std::optional<Diagnostic> no_place_for_sqlite(const std::string& path) {

@@ -518,6 +518,17 @@ TEST(FileSystem, NetworkOnesAreKnown) {
   EXPECT_EQ(network_file_system(0x47504653), "gpfs");
   EXPECT_EQ(network_file_system(static_cast<long>(0xff534d42)), "cifs");
   EXPECT_EQ(network_file_system(0xef53), "") << "ext4";
+  // One number for all file systems of user processes.
+  const std::string mounts =
+      "27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n"
+      "64 27 0:39 / /mnt rw,nosuid - fuse.sshfs root@node2:/data rw,user_id=0\n"
+      "65 27 0:40 / /stick rw - fuseblk /dev/sdb1 rw\n"
+      "66 27 0:41 / /bucket rw shared:2 master:3 - fuse.s3fs s3fs rw\n";
+  EXPECT_EQ(network_mount(mounts, "0:39"), "fuse.sshfs");
+  EXPECT_EQ(network_mount(mounts, "0:40"), "");
+  EXPECT_EQ(network_mount(mounts, "0:41"), "fuse.s3fs");
+  EXPECT_EQ(network_mount(mounts, "254:0"), "");
+  EXPECT_EQ(network_mount(mounts, "9:9"), "") << "it is not mounted";
   EXPECT_FALSE(no_place_for_sqlite(scratch("local.db")));
 }
 
