@@ -39,7 +39,7 @@ class StatementLoops {
         symbolic_(kernel_.statements[s]),
         statement_(kernel_.sample.statements[s]),
         machine_(context.machine),
-        text_of_(kernel_, s, machine_, context.elements, context.sizes, context.tensors),
+        text_of_(kernel_, s, context.elements, context.sizes, context.tensors),
         in_order_(context.in_order) {
     for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d)
       (statement_.domain.dims[d].kind == DimKind::parallel ? parallel_ : reduced_).push_back(d);
@@ -235,23 +235,19 @@ Result<std::string> print_plain_loops(const SymbolicKernel& kernel, const Hardwa
   ElementText elements(machine, !in_order);
   std::string text = fmt::format("static void {}({}) {{\n", name, list);
   std::vector<bool> begun(tensors.size(), false);
-  try {
-    for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
-      const Computation& statement = kernel.sample.statements[s];
-      const std::size_t to = statement.write.tensor.index();
-      const Tensor& tensor = kernel.sample.tensors[to];
-      text += comment(print_formula(statement, kernel.sample.tensors), "   ");
-      if (!begun[to] && !tensor.inout && (statement.reduction != Reduction::assign || !writes_whole(kernel, s))) {
-        const double value = as_double(tensor.dtype, identity(statement.reduction, tensor.dtype));
-        text += fmt::format("  for (long e = 0; e < {}; ++e) {}\n", count_text(kernel.shapes[to], sizes),
-                            elements.statement(Reduction::assign, tensor.dtype, tensors[to] + "[e]",
-                                               constant(value, tensor.dtype), {}));
-      }
-      begun[to] = true;
-      text += StatementLoops({kernel, machine, elements, sizes, tensors, in_order}, s).print();
+  for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
+    const Computation& statement = kernel.sample.statements[s];
+    const std::size_t to = statement.write.tensor.index();
+    const Tensor& tensor = kernel.sample.tensors[to];
+    text += comment(print_formula(statement, kernel.sample.tensors), "   ");
+    if (!begun[to] && !tensor.inout && (statement.reduction != Reduction::assign || !writes_whole(kernel, s))) {
+      const double value = as_double(tensor.dtype, identity(statement.reduction, tensor.dtype));
+      text += fmt::format(
+          "  for (long e = 0; e < {}; ++e) {}\n", count_text(kernel.shapes[to], sizes),
+          elements.statement(Reduction::assign, tensor.dtype, tensors[to] + "[e]", constant(value, tensor.dtype), {}));
     }
-  } catch (const NotSaid& problem) {
-    return error(problem.why);
+    begun[to] = true;
+    text += StatementLoops({kernel, machine, elements, sizes, tensors, in_order}, s).print();
   }
   around.helpers.insert(elements.used_helpers().begin(), elements.used_helpers().end());
   around.includes.insert(elements.includes().begin(), elements.includes().end());

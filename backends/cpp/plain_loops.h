@@ -10,8 +10,8 @@
 
 namespace isamap {
 
-/// `static void NAME(tensors in order..., long sizes...)`. `in_order`: sums in the order of the statement. Errors: what
-/// loops do not say (recurrences, values beyond a shape of a type that the machine's file defines).
+/// `static void NAME(tensors in order..., long sizes...)`. `in_order`: sums in the order of the statement. Errors: a
+/// recurrence has no loops for all sizes.
 Result<std::string> print_plain_loops(const SymbolicKernel& kernel, const HardwareModel& machine,
                                       const std::string& name, bool in_order, Surroundings& around);
 

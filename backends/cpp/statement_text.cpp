@@ -45,13 +45,11 @@ std::string affine_helpers() {
 )";
 }
 
-StatementText::StatementText(const SymbolicKernel& kernel, std::size_t statement, const HardwareModel& machine,
-                             ElementText& elements, const std::map<std::string, std::string>& sizes,
-                             const std::vector<std::string>& tensors)
+StatementText::StatementText(const SymbolicKernel& kernel, std::size_t statement, ElementText& elements,
+                             const std::map<std::string, std::string>& sizes, const std::vector<std::string>& tensors)
     : kernel_(kernel),
       symbolic_(kernel.statements[statement]),
       statement_(kernel.sample.statements[statement]),
-      machine_(machine),
       elements_(elements),
       names_(sizes),
       tensors_(tensors) {
@@ -105,7 +103,8 @@ std::string StatementText::place(int access) const {
                           affine_text(shape_of(access)[d], names_));
   }
   if (inside.empty()) return value_of(access);
-  return fmt::format("({} ? {} : {})", inside, value_of(access), outside_text(*outside, sample.tensor));
+  const DType type = kernel_.sample.tensors[sample.tensor.index()].dtype;
+  return fmt::format("({} ? {} : {})", inside, value_of(access), elements_.stored(*outside, type));
 }
 
 /// Is it a dim with this extent?
@@ -113,13 +112,6 @@ bool StatementText::within(const AffineExpr& index, const AffineExpr& extent) co
   for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d)
     if (index == AffineExpr::dim(symbolic_dim(statement_.domain.dims[d].name))) return symbolic_.extents[d] == extent;
   return false;
-}
-
-std::string StatementText::outside_text(double value, TensorId id) const {
-  const DType type = kernel_.sample.tensors[id.index()].dtype;
-  if (element_type(machine_, type) != portable_type(type) || (is_float(type) && bits(type) < 32))
-    throw NotSaid{fmt::format("values beyond the shape of {}", kernel_.sample.tensors[id.index()].name)};
-  return elements_.value(constant(value, type), {});
 }
 
 void StatementText::find_places() {

@@ -21,17 +21,11 @@ std::string count_text(const std::vector<AffineExpr>& shape, const std::map<std:
 /// The definition of isamap_floor_div and isamap_clamped.
 std::string affine_helpers();
 
-/// Thrown where no text says a statement.
-struct NotSaid {
-  std::string why;
-};
-
 class StatementText {
  public:
   /// `sizes`: what sizes become; `tensors`: names of arrays, by tensor. All references outlive this.
-  StatementText(const SymbolicKernel& kernel, std::size_t statement, const HardwareModel& machine,
-                ElementText& elements, const std::map<std::string, std::string>& sizes,
-                const std::vector<std::string>& tensors);
+  StatementText(const SymbolicKernel& kernel, std::size_t statement, ElementText& elements,
+                const std::map<std::string, std::string>& sizes, const std::vector<std::string>& tensors);
 
   const std::string& dim_name(std::size_t dim) const;
   std::string extent(std::size_t dim) const;
@@ -53,13 +47,11 @@ class StatementText {
   const std::vector<AffineExpr>& shape_of(int access) const;
   std::string address(int access) const;
   bool within(const AffineExpr& index, const AffineExpr& extent) const;
-  std::string outside_text(double value, TensorId id) const;
   std::string value_of(int access) const;
 
   const SymbolicKernel& kernel_;
   const SymbolicStatement& symbolic_;
   const Computation& statement_;
-  const HardwareModel& machine_;
   ElementText& elements_;
   std::map<std::string, std::string> names_;
   const std::vector<std::string>& tensors_;

@@ -52,7 +52,7 @@ class StatementKernels {
         how_(program.launches[statement]),
         file_(file),
         names_(names),
-        text_(kernel_, statement, file.model, file.elements, names.sizes, names.tensors) {
+        text_(kernel_, statement, file.elements, names.sizes, names.tensors) {
     text_.read = [&](TensorId id, const std::string& element) {
       return fmt::format("static_cast<{}>({})", type_of(id), element);
     };
@@ -297,14 +297,10 @@ class SymbolicCuda {
 
   Result<TranslationUnit> print() {
     std::string body, functions;
-    try {
-      for (std::size_t s = 0; s < program_.launches.size(); ++s) {
-        auto launches = StatementKernels(program_, s, file_, names_).launches(functions);
-        if (!launches) return launches.diagnostics();
-        body += "  " + comment(print_formula(kernel_.sample.statements[s], kernel_.sample.tensors), " ") + *launches;
-      }
-    } catch (const NotSaid& problem) {
-      return error("no program for all sizes: " + problem.why, "bind sizes with --sizes");
+    for (std::size_t s = 0; s < program_.launches.size(); ++s) {
+      auto launches = StatementKernels(program_, s, file_, names_).launches(functions);
+      if (!launches) return launches.diagnostics();
+      body += "  " + comment(print_formula(kernel_.sample.statements[s], kernel_.sample.tensors), " ") + *launches;
     }
     file_.kernels = replaced(index_functions, "HOW", "__host__ __device__") + file_.kernels;
     TranslationUnit unit;

@@ -31,6 +31,16 @@ compute:
   - C[i] max= s32(A[i,k]) + s32(B[k])
 )";
 
+/// Types that the machine's file spells its own way, beyond whose shapes there is a value.
+const std::string beyond_shapes = R"(kernel: beyond
+dims: {N: {max: 70, likely: 40}}
+tensors: {A: {shape: [N], dtype: bf16, outside: -1.5}, B: {shape: [N], dtype: u8, outside: 7}, C: {shape: [N]}, D: {shape: [N], dtype: s32}}
+compute:
+  - C[i] += f32(A[i+k-1])
+  - D[i] += s32(B[i+k-1])
+where: {i: N, k: 3}
+)";
+
 const std::string product_bf16 = R"(kernel: gemm
 dims: {M: {max: 300, likely: 60}, N: {max: 300, likely: 60}, K: {max: 300, likely: 120}}
 tensors: {A: {shape: [M, K], dtype: bf16}, B: {shape: [K, N], dtype: bf16}, C: {shape: [M, N]}}
@@ -101,6 +111,7 @@ TEST(SymbolicLaunches, SoftmaxWithRowsOfAnyLength) { run_launched(symbolic_softm
 TEST(SymbolicLaunches, AConvolutionWithPaddingAndAnyImage) { run_launched(symbolic_image, 10); }
 TEST(SymbolicLaunches, AStridedDepthwiseConvolution) { run_launched(symbolic_depthwise, 10); }
 TEST(SymbolicLaunches, LargestOfIntegersAndWhatIsThere) { run_launched(largest_integers, 10); }
+TEST(SymbolicLaunches, ValuesBeyondShapesOfSmallTypes) { run_launched(beyond_shapes, 8); }
 
 /// A product by tensor cores: tiles for enough terms, threads for few, and edges everywhere.
 TEST(SymbolicLaunches, AProductInTilesOfInstructions) {

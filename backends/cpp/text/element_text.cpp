@@ -67,6 +67,12 @@ std::string ElementText::store(DType type, const std::string& value) {
   return call(helper("bits_as") + "<" + element_type(model_, type) + ">", raw);
 }
 
+std::string ElementText::stored(double number, DType type) {
+  const std::string text = store(type, constant(number, type));
+  const bool is_stored = is_small_float(type) || element_type(model_, type) == portable_type(type);
+  return is_stored ? text : call("static_cast<" + element_type(model_, type) + ">", text);
+}
+
 std::string ElementText::rounded(DType type, const std::string& value) {
   if (type == DType::f64) return value;
   if (type == DType::f32) return call("float", value);

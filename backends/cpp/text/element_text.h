@@ -30,6 +30,8 @@ class ElementText {
   /// empty: the place itself.
   std::string statement(Reduction reduction, DType type, const std::string& place, const ScalarExpr& body,
                         const std::vector<std::string>& places, const std::string& old = "");
+  /// A number in the storage type of elements of `type`.
+  std::string stored(double number, DType type);
   /// A computed index, at least 0 and at most `last`.
   std::string clamped_index(const std::string& value, std::int64_t last);
   /// Floor division of indices.
