@@ -404,25 +404,29 @@ Nest without_fusion(const HardwareModel& model, const FusedNests& fused, std::si
   return nest;
 }
 
-/// A schedule whose chain runs in row strips of one height.
+/// The nests of a chain in row strips of one height, and their costs.
 struct Stripped {
-  Schedule schedule;
+  const StripChain* chain = nullptr;
+  std::vector<Nest> nests;
   std::vector<Cost> costs;  ///< empty: the model has no price for one of the nests
-  std::vector<std::size_t> changed = {};
 };
 
+template <class T>
+void replace_each(std::vector<T>& all, const StripChain& chain, const std::vector<T>& by) {
+  for (std::size_t i = 0; i < by.size(); ++i) all[chain.statements[i]] = by[i];
+}
+
 /// The chain in strips of `rows` rows; nothing: not possible. `whole`: the nests without fusion.
-std::optional<Stripped> in_strips_of(const FusionInput& in, const FusedNests& fused, const std::vector<Nest>& whole,
-                                     const StripChain& chain, std::int64_t rows) {
-  const auto nests = in_strips(in.kernel, in.model, whole, chain, rows);
+std::optional<Stripped> in_strips_of(const FusionInput& in, const std::vector<Nest>& whole, const StripChain& chain,
+                                     std::int64_t rows) {
+  auto nests = in_strips(in.kernel, in.model, whole, chain, rows);
   if (!nests) return std::nullopt;
-  Stripped stripped{fused.schedule, fused.costs};
-  for (std::size_t i = 0; i < nests->size(); ++i) {
-    const std::size_t s = chain.statements[i];
-    stripped.schedule.nests[s] = (*nests)[i];
-    auto cost = in.costs.estimate({&in.kernel, make_id<StatementId>(s), &in.model, stripped.schedule.nests[s]});
+  Stripped stripped{&chain, std::move(*nests), {}};
+  for (std::size_t i = 0; i < stripped.nests.size(); ++i) {
+    auto cost =
+        in.costs.estimate({&in.kernel, make_id<StatementId>(chain.statements[i]), &in.model, stripped.nests[i]});
     if (!cost) return Stripped{};
-    stripped.costs[s] = std::move(*cost);
+    stripped.costs.push_back(std::move(*cost));
   }
   return stripped;
 }
@@ -436,36 +440,50 @@ std::vector<std::pair<double, Stripped>>::iterator noticeably_cheaper(std::vecto
   return best;
 }
 
+/// Every chain that ends here, in strips of every height, with the cost of the kernel.
+std::vector<std::pair<double, Stripped>> all_strips(const FusionInput& in, const FusedNests& fused,
+                                                    const std::vector<Nest>& whole,
+                                                    const std::vector<StripChain>& chains) {
+  std::vector<std::pair<double, Stripped>> all;
+  for (const StripChain& chain : chains) {
+    const Computation& first = in.kernel.statements[chain.statements.front()];
+    const std::int64_t extent =
+        first.domain.dims[static_cast<std::size_t>(first.domain.find(chain.dims.front()))].extent;
+    std::vector<Cost> costs = fused.costs;
+    for (const std::int64_t rows : strip_rows) {
+      if (rows >= extent) break;
+      auto stripped = in_strips_of(in, whole, chain, rows);
+      if (!stripped) break;
+      if (stripped->costs.empty()) continue;
+      replace_each(costs, chain, stripped->costs);
+      all.emplace_back(total(costs, in.objective), std::move(*stripped));
+    }
+  }
+  return all;
+}
+
 /// Row-strip fusion with the cheapest strip height, if it gains noticeably over whole tensors.
 void fuse_through_strips(const FusionInput& in, FusedNests& fused, std::size_t t) {
   if (!is_host_code(in.model)) return;
   const double before = total(fused.costs, in.objective);
-  std::vector<std::pair<double, Stripped>> all;
   std::vector<Nest> whole;
   for (std::size_t s = 0; s < fused.schedule.nests.size(); ++s) whole.push_back(without_fusion(in.model, fused, s));
-  for (const StripChain& chain : strip_chains(in.kernel, fused.schedule, t)) {
-    const Computation& first = in.kernel.statements[chain.statements.front()];
-    const std::int64_t extent =
-        first.domain.dims[static_cast<std::size_t>(first.domain.find(chain.dims.front()))].extent;
-    for (const std::int64_t rows : strip_rows) {
-      if (rows >= extent) break;
-      auto stripped = in_strips_of(in, fused, whole, chain, rows);
-      if (!stripped) break;
-      if (stripped->costs.empty()) continue;
-      stripped->changed = chain.statements;
-      all.emplace_back(total(stripped->costs, in.objective), std::move(*stripped));
+  const std::vector<StripChain> chains = strip_chains(in.kernel, fused.schedule, t);
+  std::vector<std::pair<double, Stripped>> all = all_strips(in, fused, whole, chains);
+  for (auto best = noticeably_cheaper(all, before); best != all.end(); best = noticeably_cheaper(all, before)) {
+    const Stripped& strips = best->second;
+    Schedule trial = fused.schedule;
+    replace_each(trial.nests, *strips.chain, strips.nests);
+    if (!fusion_lowers(in, trial)) {
+      all.erase(best);
+      continue;
     }
+    fused.schedule = std::move(trial);
+    replace_each(fused.costs, *strips.chain, strips.costs);
+    for (const std::size_t s : strips.chain->statements)
+      if (whole[s] == fused.nests_before[s]) fused.chosen[s] = fused.mappings_before[s];
+    return;
   }
-  auto best = noticeably_cheaper(all, before);
-  while (best != all.end() && !fusion_lowers(in, best->second.schedule)) {
-    all.erase(best);
-    best = noticeably_cheaper(all, before);
-  }
-  if (best == all.end()) return;
-  fused.schedule = std::move(best->second.schedule);
-  fused.costs = std::move(best->second.costs);
-  for (const std::size_t s : best->second.changed)
-    if (whole[s] == fused.nests_before[s]) fused.chosen[s] = fused.mappings_before[s];
 }
 
 void fuse_consumer(const FusionInput& in, FusedNests& fused, std::size_t t) {

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
+#include <memory>
+#include <mutex>
 
 #include "hwdesc/model/program_language.h"
 #include "scheduler/fuse_statements.h"
@@ -64,14 +67,39 @@ void replace(Scheduled& in, std::size_t s, const ScheduledStatement& by) {
   in.mappings[s] = by.mapping;
 }
 
+/// Cost models of the threads that try fusions.
+class FusionCosts {
+ public:
+  explicit FusionCosts(StatementCosts::ModelOf make) : make_(std::move(make)) {}
+
+  std::unique_ptr<StatementCosts> take() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return std::make_unique<StatementCosts>(make_, &known_);
+    auto one = std::move(idle_.back());
+    idle_.pop_back();
+    return one;
+  }
+  void give(std::unique_ptr<StatementCosts> one) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(one));
+  }
+
+ private:
+  const StatementCosts::ModelOf make_;
+  KnownCosts known_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<StatementCosts>> idle_;
+};
+
 /// Called by several threads. Without `lower` an estimate: lowering the kernel for each fusion takes most of the time.
-void fuse(const FusionTrials& trials, Scheduled& one, bool lower = true) {
-  StatementCosts costs{trials.model_of};
+void fuse(const FusionTrials& trials, FusionCosts& models, Scheduled& one, bool lower = true) {
+  auto costs = models.take();
   const FusionInput input{trials.kernel, trials.whole,
                           trials.model,  trials.options.objective,
-                          costs,         [&](StatementId id) { return trials.mappings[id.index()]; },
+                          *costs,        [&](StatementId id) { return trials.mappings[id.index()]; },
                           lower};
   fuse_statements(input, one.schedule, one.statement_costs, one.mappings);
+  models.give(std::move(costs));
 }
 
 template <typename Condition>
@@ -120,33 +148,75 @@ bool fusion_fits(const FusionTrials& trials, const Scheduled& found, std::size_t
   return true;
 }
 
+/// A fusion with another tile of a producer.
+struct OtherTile {
+  Scheduled fused;
+  double estimate = 0;
+  bool tried = false;  ///< `fused` is complete; else its estimate was no better than the best so far
+  bool done = false;
+};
+
 /// If fusion did not fit in memory, tries it with other tiles of a producer, as long as these alone cost less than the
-/// best so far, and fused so too where everything lowers. As many at a time as there are workers, accepted in order.
-void try_other_tiles(const FusionTrials& trials, const std::vector<ScheduledStatement>& tiles, std::size_t s,
-                     const Scheduled& apart, Scheduled& best) {
-  const auto too_costly = [&](const ScheduledStatement& one) {
-    return value(one.cost, trials.options.objective) >= objective_of(trials, best);
-  };
-  const auto end = static_cast<std::size_t>(std::find_if(tiles.begin(), tiles.end(), too_costly) - tiles.begin());
-  const auto at_once = static_cast<std::size_t>(trials.workers.jobs());
-  bool ended = false;
-  for (std::size_t from = 0; from < end && !ended; from += at_once) {
-    std::vector<Scheduled> others(std::min(at_once, end - from), apart);
-    std::vector<double> estimates(others.size());
-    const auto may_be_best = [&](std::size_t i) { return estimates[i] < objective_of(trials, best); };
-    for_each_in_parallel(trials.workers, others.size(), [&](std::size_t i) {
-      replace(others[i], s, tiles[from + i]);
-      Scheduled estimate = others[i];
-      fuse(trials, estimate, false);
-      estimates[i] = objective_of(trials, estimate);
-      if (may_be_best(i)) fuse(trials, others[i]);
+/// best so far, and fused so too where everything lowers.
+class OtherTiles {
+ public:
+  OtherTiles(const FusionTrials& trials, FusionCosts& costs, const std::vector<ScheduledStatement>& tiles,
+             std::size_t statement)
+      : trials_(trials), costs_(costs), tiles_(tiles), statement_(statement) {}
+
+  /// Whoever completes the next tile in order accepts, so the result is that of one worker: the best only becomes
+  /// cheaper, so what is too costly for a worker ahead of the order is too costly in order as well.
+  void try_all(const Scheduled& apart, Scheduled& best) {
+    best_ = &best, least_ = objective_of(trials_, best);
+    const auto too_costly = [&](const ScheduledStatement& one) { return cost_of(one) >= least_; };
+    const auto end = std::find_if(tiles_.begin(), tiles_.end(), too_costly);
+    all_.resize(static_cast<std::size_t>(end - tiles_.begin()));
+    for_each_in_parallel(trials_.workers, all_.size(), [&](std::size_t i) {
+      if (cost_of(tiles_[i]) < least_) try_one(i, apart);
+      accept_up_to(i);
     });
-    for (std::size_t i = 0; i < others.size() && !ended; ++i) {
-      ended = too_costly(tiles[from + i]);
-      if (!ended && may_be_best(i) && better(trials, others[i], best)) best = std::move(others[i]);
+  }
+
+ private:
+  double cost_of(const ScheduledStatement& one) const { return value(one.cost, trials_.options.objective); }
+
+  void try_one(std::size_t i, const Scheduled& apart) {
+    OtherTile& other = all_[i];
+    other.fused = apart;
+    replace(other.fused, statement_, tiles_[i]);
+    Scheduled estimate = other.fused;
+    fuse(trials_, costs_, estimate, false);
+    other.estimate = objective_of(trials_, estimate);
+    if (other.estimate >= least_) return;
+    fuse(trials_, costs_, other.fused);
+    other.tried = true;
+  }
+
+  void accept_up_to(std::size_t i) {
+    const std::lock_guard lock(mutex_);
+    all_[i].done = true;
+    for (; accepted_ < all_.size() && all_[accepted_].done; ++accepted_) {
+      OtherTile& other = all_[accepted_];
+      ended_ = ended_ || cost_of(tiles_[accepted_]) >= least_;
+      if (!ended_ && other.tried && other.estimate < least_ && better(trials_, other.fused, *best_)) {
+        *best_ = std::move(other.fused);
+        least_ = objective_of(trials_, *best_);
+      }
+      other.fused = {};
     }
   }
-}
+
+  const FusionTrials& trials_;
+  FusionCosts& costs_;
+  const std::vector<ScheduledStatement>& tiles_;  ///< by cost
+  const std::size_t statement_;
+  std::vector<OtherTile> all_;
+  std::mutex mutex_;          ///< of what follows
+  std::size_t accepted_ = 0;  ///< the next one in order
+  bool ended_ = false;
+  Scheduled* best_ = nullptr;
+  std::atomic<double> least_ = 0;  ///< objective of the best; read without the mutex
+};
 
 }  // namespace
 
@@ -162,6 +232,7 @@ std::string fusion_key(const Nest& nest, const HardwareModel& model) {
 
 void try_fusions(const FusionTrials& trials, const std::vector<FusionAlternatives>& kept, Scheduled& found) {
   const Scheduled apart = found;
+  FusionCosts costs(trials.model_of);
   // Fusion needs plain dims: nests whose lanes run over fused dims are tried with the best that do not in their place.
   std::vector<Scheduled> starts{apart};
   if (std::any_of(kept.begin(), kept.end(),
@@ -170,10 +241,10 @@ void try_fusions(const FusionTrials& trials, const std::vector<FusionAlternative
     for (std::size_t s = 0; s < kept.size(); ++s)
       if (kept[s].unfused_dims) replace(starts.back(), s, *kept[s].unfused_dims);
   }
-  for_each_in_parallel(trials.workers, starts.size(), [&](std::size_t i) { fuse(trials, starts[i]); });
+  for_each_in_parallel(trials.workers, starts.size(), [&](std::size_t i) { fuse(trials, costs, starts[i]); });
   found = std::move(starts.front());
   for (std::size_t s = 0; s < kept.size(); ++s)
-    if (!fusion_fits(trials, found, s)) try_other_tiles(trials, kept[s].other_tiles, s, apart, found);
+    if (!fusion_fits(trials, found, s)) OtherTiles(trials, costs, kept[s].other_tiles, s).try_all(apart, found);
   if (starts.size() > 1 && better(trials, starts[1], found)) found = std::move(starts[1]);
 }
 
