@@ -71,17 +71,24 @@ std::optional<CompiledInputs> compile_inputs(const Options& options, Exit& code,
                                              const CompileHook& hook) {
   auto inputs = load_inputs(options, code);
   if (!inputs) return std::nullopt;
+  auto compiled = compile_loaded(options, *inputs, code, all_sizes, hook);
+  if (!compiled) return std::nullopt;
+  return CompiledInputs{std::move(*inputs), std::move(*compiled)};
+}
+
+std::optional<Compilation> compile_loaded(const Options& options, const Inputs& inputs, Exit& code, bool all_sizes,
+                                          const CompileHook& hook) {
   code = Exit::usage;
-  if (!strategy_accepts(options, inputs->kernel, inputs->model)) return std::nullopt;
-  auto with = compile_options(options, *inputs, code);
+  if (!strategy_accepts(options, inputs.kernel, inputs.model)) return std::nullopt;
+  auto with = compile_options(options, inputs, code);
   if (!with) return std::nullopt;
   code = Exit::wrong_input;
   with->all_sizes = all_sizes;
-  if (hook && !hook(*with, *inputs)) return std::nullopt;
-  Compilation compiled = compile(inputs->kernel, inputs->model, *with);
+  if (hook && !hook(*with, inputs)) return std::nullopt;
+  Compilation compiled = compile(inputs.kernel, inputs.model, *with);
   code = compiled.code;
-  if (compiled.program) return CompiledInputs{std::move(*inputs), std::move(compiled)};
-  code = fail_after_start(options, code, compiled.problems, *inputs, compiled.mapped);
+  if (compiled.program) return compiled;
+  code = fail_after_start(options, code, compiled.problems, inputs, compiled.mapped);
   return std::nullopt;
 }
 

@@ -23,6 +23,9 @@ using CompileHook = std::function<bool(CompileOptions&, const Inputs&)>;
 /// every size of the machine.
 std::optional<CompiledInputs> compile_inputs(const Options& options, Exit& code, bool all_sizes = false,
                                              const CompileHook& hook = {});
+/// The same of inputs that are loaded.
+std::optional<Compilation> compile_loaded(const Options& options, const Inputs& inputs, Exit& code, bool all_sizes,
+                                          const CompileHook& hook);
 
 /// Shows the progress of a search; false once it was interrupted (cli/interrupt.h).
 std::function<bool(std::int64_t evaluations, double best)> search_progress();

@@ -120,12 +120,8 @@ std::optional<SearchAnswer> by_exact_search(const Options& options, const Inputs
 std::optional<Compilation> by_strategy(const Options& options, const Inputs& inputs, const CompileHook& hook,
                                        Exit& code) {
   const auto mapped = enumerate_mappings(inputs.kernel, inputs.model, options.map);
-  if (!options.schedule_file.empty() || !mapped ||
-      !exact_search_refusal(inputs.kernel, *mapped, inputs.model).empty()) {
-    auto compiled = compile_inputs(options, code, false, hook);
-    if (!compiled) return {};
-    return std::move(compiled->compiled);
-  }
+  if (!options.schedule_file.empty() || !mapped || !exact_search_refusal(inputs.kernel, *mapped, inputs.model).empty())
+    return compile_loaded(options, inputs, code, false, hook);
   code = Exit::usage;
   if (!strategy_accepts(options, inputs.kernel, inputs.model)) return {};
   auto with = compile_options(options, inputs, code);
