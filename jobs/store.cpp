@@ -311,8 +311,11 @@ std::vector<std::string> JobStore::blobs() const {
 void JobStore::mark(const std::vector<Mark>& marks) {
   if (state_->now_path.empty()) state_->now_path = state_->path + "/" + process_name() + ".now";
   std::string text;
-  for (const auto& [key, since] : marks)
-    text += nlohmann::json{{"key", key}, {"host", host_name()}, {"pid", ::getpid()}, {"since", since}}.dump() + "\n";
+  for (const auto& [key, since, claim] : marks) {
+    nlohmann::json line{{"key", key}, {"host", host_name()}, {"pid", ::getpid()}, {"since", since}};
+    if (claim) line["claim"] = true;
+    text += line.dump() + "\n";
+  }
   const Descriptor open(::open(state_->now_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (open.get() >= 0) write_all(open.get(), text);  // a mark that cannot be written costs nothing but the mark
 }
@@ -335,7 +338,9 @@ std::vector<Running> JobStore::running() const {
     for (std::string line; std::getline(file, line);) {
       const auto json = nlohmann::json::parse(line, nullptr, false);
       if (!json.is_object()) continue;
-      Running one{json.value("key", ""), json.value("host", ""), json.value("pid", 0), json.value("since", 0.0), true};
+      Running one{
+          json.value("key", ""),     json.value("host", ""), json.value("pid", 0), json.value("since", 0.0), true,
+          json.value("claim", false)};
       one.alive = std::chrono::duration<double>(now - time).count() < alive_seconds &&
                   (one.host != here || ::kill(one.pid, 0) == 0 || errno == EPERM);
       found.push_back(std::move(one));

@@ -47,8 +47,9 @@ struct Known {
 struct Running {
   std::string key, host;
   int pid = 0;
-  double since = 0;   ///< seconds since 1970, by the clock of that host
-  bool alive = true;  ///< false: its process has ended, or was not heard of for a minute
+  double since = 0;    ///< seconds since 1970, by the clock of that host
+  bool alive = true;   ///< false: its process has ended, or was not heard of for a minute
+  bool claim = false;  ///< it looks whether others do the job, and begins if none does
 };
 
 class JobStore {
@@ -89,6 +90,7 @@ class JobStore {
   struct Mark {
     std::string key;
     double since = 0;  ///< seconds since 1970
+    bool claim = false;
   };
   void mark(const std::vector<Mark>& marks);
   std::vector<Running> running() const;

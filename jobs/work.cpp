@@ -8,16 +8,26 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <thread>
 
 namespace isamap::jobs {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr double refresh_every = 0.5, mark_every = 10, report_every = 5;  ///< seconds
 constexpr double looking = 0.5;                                           ///< of the time, at most
 constexpr int busy_ms = 50, idle_ms = 500;
+constexpr int most_looks = 20;  ///< at a claim of another worker, which yields or begins within some milliseconds
+constexpr auto between_looks = 5ms;
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Of two workers that claim the same job, the one with the lower name takes it.
+bool yields_to_us(const Running& other) {
+  return other.claim && std::pair(other.host, other.pid) > std::pair(host_name(), static_cast<int>(::getpid()));
 }
 
 }  // namespace
@@ -109,18 +119,27 @@ void JobQueue::begin_at_own_place() {
 Diagnostics JobQueue::see_others() {
   const double begun = steady_seconds();
   Diagnostics found = store_.refresh();
-  elsewhere_.clear();
-  for (const Running& one : store_.running())
-    if (one.alive) elsewhere_.insert(one.key);
+  elsewhere_.clear(), taken_.clear();
+  for (const Running& one : store_.running()) {
+    if (!one.alive) continue;
+    elsewhere_.insert(one.key);
+    if (!yields_to_us(one)) taken_.insert(one.key);
+  }
   looked_ = steady_seconds();
   look_took_ = looked_ - begun;
   return found;
 }
 
 bool JobQueue::is_ours_alone(std::size_t job) {
-  const bool shares = options_.steal || options_.shard.of == 1;
-  if (!shares || looking * (steady_seconds() - looked_) < look_took_) return true;
+  if (!shares_jobs() || looking * (steady_seconds() - looked_) < look_took_) return true;
+  const std::string& key = plan_.jobs[job].key;
+  const auto yielding = [&] { return elsewhere_.contains(key) && !taken_.contains(key); };
   see_others();
+  for (int looks = 1; yielding() && looks < most_looks; ++looks) {
+    std::this_thread::sleep_for(between_looks);
+    see_others();
+  }
+  if (yielding()) elsewhere_.erase(key);
   flight_.erase(job);
   if (state_of(job) == State::ready) {
     flight_.insert(job);
@@ -239,22 +258,29 @@ namespace {
 
 using Children = std::vector<std::unique_ptr<JobChild>>;
 
-/// `next`: the key of a job that is about to begin.
-void mark(JobStore& store, const Children& children, const std::string& next = "") {
+/// `next`: the key of a job that is about to begin, or with `claim` to be looked for at others.
+void mark(JobStore& store, const Children& children, const std::string& next = "", bool claim = false) {
   std::vector<JobStore::Mark> marks;
   for (const auto& child : children)
-    if (child->busy()) marks.push_back({child->job().key, child->since()});
+    if (child->busy()) marks.push_back({child->job().key, child->since(), false});
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  if (!next.empty()) marks.push_back({next, std::chrono::duration<double>(now).count()});
+  if (!next.empty()) marks.push_back({next, std::chrono::duration<double>(now).count(), claim});
   store.mark(marks);
 }
 
 /// The next job that nobody else does; it is marked.
 std::optional<std::size_t> taken(const Plan& plan, JobQueue& queue, JobStore& store, const Children& children) {
   while (const auto job = queue.next()) {
-    mark(store, children, plan.jobs[*job].key);
-    if (queue.is_ours_alone(*job)) return job;
-    mark(store, children);
+    const std::string& key = plan.jobs[*job].key;
+    if (queue.shares_jobs()) {
+      mark(store, children, key, true);
+      if (!queue.is_ours_alone(*job)) {
+        mark(store, children);
+        continue;
+      }
+    }
+    mark(store, children, key);
+    return job;
   }
   return std::nullopt;
 }

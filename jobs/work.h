@@ -50,8 +50,11 @@ class JobQueue {
   void note(std::size_t job, End end, int attempt);
   /// The process that was to do a job that `next` gave is gone: it was no attempt, and the job is ready again.
   void give_back(std::size_t job) { flight_.erase(job); }
-  /// Does nobody else do, or has done, this job that `next` gave? Asked after it is marked where workers share jobs: of
-  /// two that mark the same one, one at least sees the other. Takes half of the time at most. False: it is given back.
+  /// Do workers without shards of their own take jobs of one list?
+  bool shares_jobs() const { return options_.steal || options_.shard.of == 1; }
+  /// Does nobody else do, or has done, this job that `next` gave? Asked after it is claimed where workers share jobs:
+  /// of two that claim the same one, one at least sees the other, and of two that see each other the one with the lower
+  /// name takes it. Takes half of the time at most. False: it is given back.
   bool is_ours_alone(std::size_t job);
   /// Attempts at a job that failed so far.
   int attempts_at(std::size_t job) const;
@@ -82,7 +85,8 @@ class JobQueue {
   JobStore& store_;
   WorkOptions options_;
   std::set<std::size_t> flight_;
-  std::set<std::string> elsewhere_;
+  std::set<std::string> elsewhere_;      ///< what other workers do or claim
+  std::set<std::string> taken_;          ///< of these, all but claims of workers that yield to us
   std::map<std::string, int> forgiven_;  ///< attempts before this run, with `retry`
   std::deque<std::size_t> ready_;
   std::size_t others_ = 0;

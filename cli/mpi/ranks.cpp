@@ -88,7 +88,7 @@ void be_worker(const jobs::Plan& plan, jobs::JobStore& store, const jobs::WorkOp
     report = Report{order->job, 0, order->attempt, seconds_now() - asked, {}};
     const jobs::Job& job = plan.jobs[static_cast<std::size_t>(order->job)];
     const double since = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    store.mark({{job.key, since}});
+    store.mark({{job.key, since, false}});
     jobs::Record record = done_by(child, job);
     record.by = options.by;
     record.attempt = order->attempt;
