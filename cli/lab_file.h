@@ -13,8 +13,9 @@ namespace isamap::cli {
 
 /// Search path of suites: the source tree, the installed share folder.
 std::vector<std::string> suite_folders();
-/// The bytes of a file; empty: an error was reported.
-std::optional<std::string> read_lab_file(const std::string& path);
+/// The bytes of a file; empty: an error was reported, with the hint `made_by` where there is no such file and none of
+/// a similar name.
+std::optional<std::string> read_lab_file(const std::string& path, const std::string& made_by = "");
 /// Warnings of lines that are left out: the first 20, and how many there are.
 void tell_damaged(Diagnostics lines);
 

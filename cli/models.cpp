@@ -236,11 +236,14 @@ bool has_unused(const Options& options, const std::vector<std::string>& flags, c
 
 bool without_model_flags(const Options& options) {
   const std::string what = options.kernel_file.empty() ? "a formula" : "'" + options.kernel_file + "'";
-  return !has_unused(options,
-                     {"--plan", "--band-gain", "--profile", "--threads", "--inputs", "--outputs", "--interpret",
-                      "--fix", "--until", "--constant"},
-                     "is for models, and " + what + " is none",
-                     "name a .onnx file, or add `--plan search` to a kernel file");
+  if (has_unused(options, {"--threads"}, "is for models, and " + what + " is none",
+                 "workers of a search are --jobs N; threads of the kernel's program are those of the hardware file "
+                 "(--set cores=N)"))
+    return false;
+  return !has_unused(
+      options,
+      {"--plan", "--band-gain", "--profile", "--inputs", "--outputs", "--interpret", "--fix", "--until", "--constant"},
+      "is for models, and " + what + " is none", "name a .onnx file, or add `--plan search` to a kernel file");
 }
 
 namespace {

@@ -97,7 +97,13 @@ class Lines {
 };
 
 std::optional<lab::Trials> load_trials(const std::string& path) {
-  const auto text = read_lab_file(path);
+  std::error_code none;
+  if (std::filesystem::is_directory(path + "/blobs", none)) {
+    fail(Exit::wrong_input, {error_at({path, 0, 0}, "is a store of records, no file of trials",
+                                      "`isamap results PLAN --store " + path + " -o FILE` makes the file")});
+    return std::nullopt;
+  }
+  const auto text = read_lab_file(path, "`isamap lab run SUITE -o FILE` writes one");
   if (!text) return std::nullopt;
   auto trials = lab::parse_trials(*text, path);
   if (!trials) {
@@ -146,10 +152,11 @@ std::vector<std::string> suite_folders() {
   return folders;
 }
 
-std::optional<std::string> read_lab_file(const std::string& path) {
+std::optional<std::string> read_lab_file(const std::string& path, const std::string& made_by) {
   const auto cannot = [&](int why) {
-    fail(Exit::wrong_input, {error_at({path, 0, 0}, fmt::format("cannot be read: {}", std::strerror(why)),
-                                      why == ENOENT ? yaml::nearest_file(path) : "")});
+    std::string hint = why == ENOENT ? yaml::nearest_file(path) : "";
+    if (why == ENOENT && !made_by.empty() && !hint.starts_with("did you mean")) hint = made_by;
+    fail(Exit::wrong_input, {error_at({path, 0, 0}, fmt::format("cannot be read: {}", std::strerror(why)), hint)});
     return std::nullopt;
   };
   std::FILE* file = std::fopen(path.c_str(), "rb");

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "jobs/export.h"
@@ -39,10 +40,7 @@ bool insert(sqlite3_stmt* statement, const Row& row) {
   return sqlite3_step(statement) == SQLITE_DONE;
 }
 
-}  // namespace
-
-Diagnostics write_index(const std::vector<Row>& rows, const std::string& path) {
-  if (const auto refused = no_place_for_sqlite(path)) return {*refused};
+Diagnostics fill_index(const std::vector<Row>& rows, const std::string& path) {
   sqlite3* opened = nullptr;
   const int code = sqlite3_open(path.c_str(), &opened);
   const std::unique_ptr<sqlite3, Finish> db(opened);
@@ -64,6 +62,19 @@ Diagnostics write_index(const std::vector<Row>& rows, const std::string& path) {
   }
   if (!execute("create index record_by_key on record(key)") || !execute("commit")) return problem();
   return {};
+}
+
+}  // namespace
+
+/// Of a file that was there SQLite takes back what it could not finish; of a new one nothing is left then.
+Diagnostics write_index(const std::vector<Row>& rows, const std::string& path) {
+  if (const auto refused = no_place_for_sqlite(path)) return {*refused};
+  std::error_code ignored;
+  const bool is_new = !std::filesystem::exists(path, ignored);
+  Diagnostics failed = fill_index(rows, path);
+  if (is_new && has_errors(failed))
+    for (const char* more : {"", "-journal"}) std::filesystem::remove(path + more, ignored);
+  return failed;
 }
 
 }  // namespace isamap::jobs

@@ -2,6 +2,7 @@
 // Several files of trials as one: parts of a run that were computed on several machines.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 #include <set>
@@ -20,10 +21,24 @@ std::string conflict(const RunOptions& a, const RunOptions& b) {
   return "";
 }
 
-bool same(const InstanceFacts& a, const InstanceFacts& b) {
-  return a.group == b.group && a.kernel_hash == b.kernel_hash && a.target == b.target &&
-         a.target_hash == b.target_hash && a.space == b.space && a.objective == b.objective && a.noise == b.noise &&
-         a.optimum == b.optimum;
+std::string text_of(const std::optional<double>& optimum) { return optimum ? fmt::format("{}", *optimum) : "none"; }
+
+/// What differs between the instances; empty: nothing.
+std::string difference(const InstanceFacts& a, const InstanceFacts& b) {
+  std::vector<std::string> found;
+  const auto compare = [&](const char* what, const auto& mine, const auto& theirs) {
+    if (mine != theirs) found.push_back(fmt::format("its {} is {}, there {}", what, theirs, mine));
+  };
+  compare("group", a.group, b.group);
+  if (a.kernel_hash != b.kernel_hash) found.emplace_back("its kernel is another");
+  compare("target", a.target, b.target);
+  if (a.target == b.target && a.target_hash != b.target_hash)
+    found.emplace_back("its hardware file has another text or other parameters");
+  compare("space", fmt::format("[{}]", fmt::join(a.space, ", ")), fmt::format("[{}]", fmt::join(b.space, ", ")));
+  compare("objective", a.objective, b.objective);
+  compare("noise", a.noise, b.noise);
+  compare("optimum", text_of(a.optimum), text_of(b.optimum));
+  return fmt::format("{}", fmt::join(found, "; "));
 }
 
 class Joiner {
@@ -45,8 +60,9 @@ class Joiner {
       const auto [at, is_new] = instances_.emplace(facts.name, instances_.size());
       if (is_new)
         all_.instances.push_back(facts);
-      else if (!same(all_.instances[at->second], facts))
-        return {error_at({file, 1, 0}, fmt::format("instance '{}' is another one than in the other files", facts.name),
+      else if (const std::string differs = difference(all_.instances[at->second], facts); !differs.empty())
+        return {error_at({file, 1, 0},
+                         fmt::format("instance '{}' is another one than in the other files: {}", facts.name, differs),
                          "the suites differ, or the programs do")};
     }
     for (const TrialResult& trial : part.results) {

@@ -19,7 +19,7 @@
 namespace isamap::cli {
 
 std::optional<jobs::Plan> load_plan(const std::string& path) {
-  const auto text = read_lab_file(path);
+  const auto text = read_lab_file(path, "`isamap plan lab|tune|sweep .. -o FILE` writes a plan");
   if (!text) return std::nullopt;
   auto plan = jobs::parse_plan(*text, path);
   if (plan) return std::move(*plan);

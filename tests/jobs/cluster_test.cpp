@@ -518,6 +518,14 @@ TEST(Cluster, ReportsTakePartsOfARun) {
   const Said refused = isamap({"lab", "report", a, other});
   EXPECT_EQ(refused.code, 1);
   EXPECT_NE(refused.err.find("its budget is 31 evaluations"), std::string::npos) << refused.err;
+  const std::string noisy = folder.write("noisy", [&] {
+    std::string text = read_file(b);
+    return text.replace(text.find("\"kernel_hash\":\"") + 15, 1, "~");
+  }());
+  const Said another = isamap({"lab", "report", a, noisy});
+  EXPECT_EQ(another.code, 1);
+  EXPECT_NE(another.err.find("another one than in the other files: its kernel is another\n"), std::string::npos)
+      << another.err;
 }
 
 TEST(Cluster, WrongUseIsSaid) {
@@ -536,6 +544,16 @@ TEST(Cluster, WrongUseIsSaid) {
   EXPECT_NE(axes.err.find("--axes is for plans of a sweep, and this is one of lab"), std::string::npos) << axes.err;
   EXPECT_EQ(isamap({"status", plan, "--store", folder / "none"}).code, 1);
   EXPECT_EQ(isamap({"merge", folder / "none", "-o", folder / "m"}).code, 1);
+  fs::create_directories(folder / "empty");
+  const Said empty = isamap({"merge", folder / "empty", "-o", folder / "m"});
+  EXPECT_EQ(empty.code, 1);
+  EXPECT_NE(empty.err.find("is no store: it has no records"), std::string::npos) << empty.err;
+  fs::create_directories(folder / "st/blobs");
+  const Said records = isamap({"lab", "report", folder / "st"});
+  EXPECT_EQ(records.code, 1);
+  EXPECT_NE(records.err.find("is a store of records, no file of trials"), std::string::npos) << records.err;
+  const Said no_plan = isamap({"work", folder / "empty/none", "--store", folder / "st"});
+  EXPECT_NE(no_plan.err.find("isamap plan lab|tune|sweep"), std::string::npos) << no_plan.err;
   EXPECT_EQ(isamap({"plan", "lab", "small", "--budget", "seconds=1"}).code, 2) << "not reproducible";
   const Said folder_as_store =
       isamap({"tune", "--compute", "C[i] = A[i]", "--dims", "i=8", "--target", "npu16", "--store", folder / "."});

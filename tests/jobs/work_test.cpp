@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -460,6 +461,64 @@ TEST(Store, MarksTellWhoDoesWhat) {
       << "a process of this host that has ended";
 }
 
+/// As if another worker had written it: `name` is its host, which is not this one.
+void write_mark(const std::string& store, const std::string& name, const std::string& key, bool claim) {
+  std::ofstream(store + "/other.now") << R"({"key":")" << key << R"(","host":")" << name << R"(","pid":1,"since":1)"
+                                      << (claim ? R"(,"claim":true)" : "") << "}\n";
+}
+
+TEST(Work, OfTwoThatClaimAJobTheLowerNameTakesIt) {
+  struct Case {
+    const char* other;
+    bool claim, ours;
+  };
+  for (const Case& one : {Case{"!", true, false}, {"~", true, true}, {"!", false, false}, {"~", false, false}}) {
+    const std::string path = fresh("claims");
+    auto store = JobStore::open(path, true);
+    const Plan plan = plan_of(1);
+    JobQueue queue(plan, *store, {});
+    queue.refresh();
+    EXPECT_FALSE(queue.waits_for_others());
+    const auto job = queue.next();
+    ASSERT_TRUE(job);
+    write_mark(path, one.other, plan.jobs[0].key, one.claim);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(queue.is_ours_alone(*job), one.ours) << one.other << one.claim;
+    EXPECT_EQ(queue.waits_for_others(), !one.ours) << "what was given back may still be ours";
+    if (one.ours) continue;
+    EXPECT_FALSE(queue.next());
+    std::filesystem::remove(path + "/other.now");
+    queue.refresh();
+    EXPECT_FALSE(queue.waits_for_others());
+    EXPECT_EQ(queue.next(), job);
+  }
+}
+
+TEST(Work, WaitsForJobsOfOthersAndForWhatTheyLeadTo) {
+  const std::string path = fresh("others");
+  auto store = JobStore::open(path, true);
+  const Plan plan = plan_of(3, true);
+  JobQueue queue(plan, *store, {});
+  write_mark(path, "~", plan.jobs[0].key, false);
+  queue.refresh();
+  EXPECT_FALSE(queue.next()) << "the first is done elsewhere, the others need it";
+  EXPECT_TRUE(queue.waits_for_others());
+  std::filesystem::remove(path + "/other.now");
+  queue.refresh();
+  EXPECT_FALSE(queue.waits_for_others());
+  ASSERT_TRUE(queue.next());
+  queue.refresh();
+  EXPECT_TRUE(queue.waits_for_others()) << "for our own, which leads to more";
+  Record record;
+  record.key = plan.jobs[0].key;
+  record.job = plan.jobs[0].text;
+  record.result = "1";
+  ASSERT_TRUE(queue.record(record).empty());
+  queue.refresh();
+  EXPECT_FALSE(queue.waits_for_others());
+  EXPECT_EQ(queue.next(), 1u);
+}
+
 TEST(Store, TenThousandRecordsMergeInASecond) {
   std::vector<std::string> paths;
   for (int part = 0; part < 4; ++part) {
@@ -510,6 +569,32 @@ TEST(Store, ExportsQuoteAndIndexAnew) {
   if (!parquet_supported()) {
     EXPECT_NE(write_parquet(*rows, "x").front().message.find("without Arrow"), std::string::npos);
   }
+}
+
+TEST(Store, AFullDiskLeavesNoBrokenIndex) {
+  const std::string path = fresh("full_index");
+  std::filesystem::create_directories(path);
+  const auto rows = [](std::size_t count) {
+    return std::vector<Row>(count, Row{.key = "k", .verb = "v", .name = std::string(200, 'n')});
+  };
+  ASSERT_TRUE(write_index(rows(1), path + "/old.db").empty());
+  const auto before = std::filesystem::file_size(path + "/old.db");
+  rlimit usual{};
+  ::getrlimit(RLIMIT_FSIZE, &usual);
+  rlimit small = usual;
+  small.rlim_cur = 64 << 10;
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const Diagnostics of_new = write_index(rows(2000), path + "/new.db");
+  const Diagnostics of_old = write_index(rows(2000), path + "/old.db");
+  ::setrlimit(RLIMIT_FSIZE, &usual);
+  ::signal(SIGXFSZ, handler);
+  EXPECT_TRUE(has_errors(of_new));
+  EXPECT_TRUE(has_errors(of_old));
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) left.push_back(entry.path().filename().string());
+  EXPECT_EQ(left, std::vector<std::string>{"old.db"});
+  EXPECT_EQ(std::filesystem::file_size(path + "/old.db"), before);
 }
 
 TEST(FileSystem, NetworkOnesAreKnown) {
