@@ -214,33 +214,47 @@ void make_hardmax(Maker& m) {
   m.say(fmt::format("{} = select(value({}) == {}, 1, 0)", access("Y", i), place, access("P", kept)), all);
 }
 
-// TopK: an element's rank is how many come before it; element r of the result has rank r. Of long rows that is said of
-// blocks first: only the first k of each block, and what no block has at the end of the row, can be among the first k
-// of the row. Of equal elements the first one comes before the others, in a block as in the row.
-// The first few are found one by one instead, each in two passes over the row: the largest element behind the one
-// before it, and where it is.
+// TopK: an element's rank is how many come before it; element r of the result has rank r. Of equal elements the first
+// one comes before the others. Long rows are sorted in runs of 16, by ranks in them, and runs merged in pairs, of which
+// only the first k are kept: an element's rank in both is its place in its run, and how many of the other one come
+// before it. (Merging by ranks: Cole, "Parallel merge sort", SIAM J. Comput. 1988; ranks of all elements are found
+// independently.) The first few are found one by one instead, each in two passes over the row: the largest element
+// behind the one before it, and where it is.
 
+constexpr std::int64_t first_run = 16;
 constexpr std::int64_t most_one_by_one = 8;
 constexpr double passes_cost = 4;             ///< comparisons of ranks in the time of two passes, for each element
+constexpr double placed_cost = 8;             ///< in the time of an element, and its position, stored at its rank
 constexpr double most_comparisons = 1 << 26;  ///< of a row: 8192 elements with each other
 
 struct TopK {
   std::size_t axis = 0;
   std::int64_t n = 0, k = 0;
-  std::int64_t block = 0, blocks = 0;  ///< elements of a block; none: the row is whole
+  bool in_runs = false;  ///< else all elements are compared with each other
   bool largest = true;
   bool one_by_one = false;
-
-  std::int64_t in_blocks() const { return blocks * block; }
-  std::int64_t left() const { return blocks * k + n - in_blocks(); }  ///< by the blocks, and behind them
-  double comparisons() const {
-    return static_cast<double>(in_blocks()) * static_cast<double>(block) +
-           static_cast<double>(left()) * static_cast<double>(left());
-  }
+  double comparisons = 0, placed = 0;
 };
 
-/// Blocks of so many elements that ranks in blocks and ranks of what they leave take the fewest comparisons: those of
-/// n*B + (n*k/B)^2 are least where B^3 = 2*n*k^2. Rows stay whole where that does not halve them.
+std::int64_t halved(std::int64_t runs) { return (runs + 1) / 2; }
+
+TopK in_runs(TopK whole) {
+  std::int64_t runs = (whole.n + first_run - 1) / first_run, kept = std::min(first_run, whole.k);
+  whole.in_runs = true;
+  whole.comparisons = static_cast<double>(runs * first_run * first_run);
+  whole.placed = static_cast<double>(runs * first_run);
+  for (; runs > 1; runs = halved(runs), kept = std::min(2 * kept, whole.k)) {
+    whole.comparisons += static_cast<double>(2 * halved(runs)) * static_cast<double>(kept) * static_cast<double>(kept);
+    whole.placed += static_cast<double>(2 * halved(runs) * kept);
+  }
+  return whole;
+}
+
+/// What values begin with that none comes after.
+Scalar last_value(const Maker& m, bool largest) {
+  return identity(largest ? Reduction::max : Reduction::min, m.dtype(0));
+}
+
 TopK top_k_of(Maker& m) {
   const Sizes& x = m.shape(0);
   TopK whole;
@@ -251,18 +265,18 @@ TopK top_k_of(Maker& m) {
   if (whole.k < 0 || whole.k > whole.n)
     throw contradiction(fmt::format("the first {} of {} elements have no meaning", whole.k, whole.n));
   const auto n = static_cast<double>(whole.n), k = static_cast<double>(whole.k);
-  TopK cut = whole;
-  cut.block = std::max<std::int64_t>(static_cast<std::int64_t>(std::cbrt(2 * n * k * k)), whole.k);
-  cut.blocks = cut.block > 0 ? whole.n / cut.block : 0;
-  const TopK best = !m.of_all_sizes() && 2 * cut.comparisons() <= whole.comparisons() ? cut : whole;
-  whole.one_by_one =
-      whole.k > 0 && whole.k <= most_one_by_one && (m.of_all_sizes() || passes_cost * n * k <= best.comparisons());
+  whole.comparisons = n * n;
+  const bool can_pad = is_in_text(m.dtype(0), last_value(m, whole.largest));
+  const TopK runs = whole.k > 0 && can_pad && !m.of_all_sizes() ? in_runs(whole) : whole;
+  const TopK best = 2 * (runs.comparisons + placed_cost * runs.placed) <= whole.comparisons ? runs : whole;
+  whole.one_by_one = whole.k > 0 && whole.k <= most_one_by_one &&
+                     (m.of_all_sizes() || passes_cost * n * k <= best.comparisons + placed_cost * best.placed);
   if (whole.one_by_one) return whole;
-  if (best.k > 0 && best.comparisons() > most_comparisons)
+  if (best.k > 0 && best.comparisons > most_comparisons)
     throw Refused{fmt::format("the first {} of {} elements", best.k, best.n),
                   fmt::format("{:.0f} comparisons for each row, where {:.0f} are possible; end the model before it: "
                               "--until TENSOR",
-                              best.comparisons(), most_comparisons)};
+                              best.comparisons, most_comparisons)};
   return best;
 }
 
@@ -295,36 +309,97 @@ std::string ranked_by(Maker& m, const TopK& of, const std::string& name, const s
   return name;
 }
 
-/// C and I: the first k of each block and their positions in the row, then what is behind the blocks.
-void say_first_of_blocks(Maker& m, const TopK& of) {
-  const Sizes& x = m.shape(0);
-  const Names i = iterators(x.size());
-  const std::string key = ranked_by(m, of, "K", "X0", of.n);
-  const auto ranked_element = [&](const std::string& at) { return access(key, at_axis(of, i, {at})); };
-  const auto element = [&](const std::string& at) { return access("X0", at_axis(of, i, {at})); };
-  const auto in_block = [&](const std::string& block, const std::string& at) {
-    return fmt::format("{}*{} + {}", of.block, block, at);
-  };
-  const Names ranked = at_axis(of, i, {"y", "s"});
-  const Sizes blocks = sizes_at_axis(of, x, {of.blocks, of.block});
-  Extents all = extents_of(ranked, blocks);
-  all["u"] = of.block;
-  m.temporary("Q", DType::s32, blocks);
-  m.say(rank_of(of, access("Q", ranked), ranked_element(in_block("y", "s")), ranked_element(in_block("y", "u"))), all);
-  m.temporary("C", m.dtype(0), sizes_at_axis(of, x, {of.left()}));
-  m.temporary("I", DType::s32, sizes_at_axis(of, x, {of.left()}));
-  const std::string block = fmt::format("(w/{})", of.k);
-  const std::string hit = fmt::format("{} == value(w%{})", access("Q", at_axis(of, i, {block, "s"})), of.k);
-  all = extents_of(at_axis(of, i, {"w", "s"}), sizes_at_axis(of, x, {of.blocks * of.k, of.block}));
-  m.say(fmt::format("{} += select({}, {}, 0)", access("C", at_axis(of, i, {"w"})), hit, element(in_block(block, "s"))),
-        all);
-  m.say(fmt::format("{} += select({}, value({}), 0)", access("I", at_axis(of, i, {"w"})), hit, in_block(block, "s")),
-        all);
-  if (of.n == of.in_blocks()) return;
-  const Names behind = at_axis(of, i, {fmt::format("w + {}", of.blocks * of.k)});
-  all = extents_of(at_axis(of, i, {"w"}), sizes_at_axis(of, x, {of.n - of.in_blocks()}));
-  m.say(fmt::format("{} = {}", access("C", behind), element(fmt::format("w + {}", of.in_blocks()))), all);
-  m.say(fmt::format("{} = value(w + {})", access("I", behind), of.in_blocks()), all);
+/// Runs of elements, sorted: V[y,s] has the values and I[y,s] the positions in the row; beyond the row and behind the
+/// last run come values that none comes after.
+struct SortedRuns {
+  std::string values, places;
+  std::int64_t runs = 0, kept = 0;
+};
+
+/// Says the statements of one TopK in runs; `at`: subscripts with these in place of the axis.
+class RunSorter {
+ public:
+  RunSorter(Maker& m, const TopK& of) : m_(m), of_(of), i_(iterators(m.shape(0).size())) {
+    last_ = as_double(m.dtype(0), last_value(m, of.largest));
+    symbol_ = of.largest ? ">" : "<";
+  }
+
+  SortedRuns first() {
+    m_.padded("K0", ranked_by(m_, of_, "K", "X0", of_.n), last_);
+    const SortedRuns made = begun((of_.n + first_run - 1) / first_run, std::min(first_run, of_.k));
+    const std::string one = fmt::format("{}*y + s", first_run), other = fmt::format("{}*y + u", first_run);
+    m_.temporary("Q", DType::s32, shape(made.runs, first_run));
+    m_.say(rank_of(of_, at("Q", "y,s"), at("K0", one), at("K0", other)), extents(made.runs, first_run, first_run, "u"));
+    place(made, at("Q", "y,s"), at("K0", one), fmt::format("value({})", one), "s", first_run);
+    return made;
+  }
+
+  /// Pairs of runs become one each. Of equal elements those of the first run come before those of the second one.
+  SortedRuns merged(const SortedRuns& from) {
+    m_.padded("A" + suffix(), from.values, last_);
+    m_.padded("B" + suffix(), from.places, 0);
+    const std::string values = "A" + suffix(), places = "B" + suffix(), ranks = "R" + suffix(), more = "S" + suffix();
+    const SortedRuns made = begun(halved(from.runs), std::min(2 * from.kept, of_.k));
+    for (const std::string& name : {ranks, more}) m_.temporary(name, DType::s32, shape(made.runs, from.kept));
+    const std::string one = at(values, "2*y,s"), other = at(values, "2*y + 1,u");
+    const Extents all = extents(made.runs, from.kept, from.kept, "u");
+    m_.say(fmt::format("{} += s32({} {} {})", at(ranks, "y,s"), other, symbol_, one), all);
+    m_.say(fmt::format("{} += s32({} {}= {})", at(more, "y,u"), one, symbol_, other), all);
+    place(made, at(ranks, "y,s") + " + value(s)", one, at(places, "2*y,s"), "s", from.kept);
+    place(made, at(more, "y,u") + " + value(u)", other, at(places, "2*y + 1,u"), "u", from.kept);
+    return made;
+  }
+
+  std::string at(const std::string& tensor, const std::string& names) const {
+    return access(tensor, at_axis(of_, i_, {names}));
+  }
+
+ private:
+  std::string suffix() const { return std::to_string(level_); }
+  Sizes shape(std::int64_t runs, std::int64_t length) const { return sizes_at_axis(of_, m_.shape(0), {runs, length}); }
+  Extents extents(std::int64_t runs, std::int64_t length, std::int64_t more, const std::string& name) const {
+    Extents all = extents_of(at_axis(of_, i_, {"y", "s"}), shape(runs, length));
+    all[name] = more;
+    return all;
+  }
+  SortedRuns begun(std::int64_t runs, std::int64_t kept) {
+    level_ += 1;
+    const SortedRuns made{"V" + suffix(), "I" + suffix(), runs, kept};
+    m_.temporary(made.values, m_.dtype(0), shape(runs, kept));
+    m_.temporary(made.places, DType::s32, shape(runs, kept));
+    return made;
+  }
+  /// Stores an element at its rank, if that is kept: a scatter (ir/scatter.h).
+  void place(const SortedRuns& to, const std::string& rank, const std::string& value, const std::string& position,
+             const std::string& along, std::int64_t length) {
+    Extents all = extents_of(at_axis(of_, i_, {"y", "w"}), shape(to.runs, to.kept));
+    all[along] = length;
+    m_.say(fmt::format("{} {} select({} == value(w), {}, {})", at(to.values, "y,w"),
+                       of_.largest ? "max=" : "min=", rank, value, number(last_)),
+           all);
+    m_.say(fmt::format("{} += select({} == value(w), {}, 0)", at(to.places, "y,w"), rank, position), all);
+  }
+
+  Maker& m_;
+  const TopK& of_;
+  Names i_;
+  double last_ = 0;
+  std::string symbol_;
+  int level_ = 0;
+};
+
+void make_in_runs(Maker& m, const TopK& of) {
+  RunSorter sorter(m, of);
+  SortedRuns sorted = sorter.first();
+  while (sorted.runs > 1) sorted = sorter.merged(sorted);
+  const Names to = at_axis(of, iterators(m.shape(0).size()), {"r"});
+  const Sizes shape = sizes_at_axis(of, m.shape(0), {of.k});
+  const std::string place = sorter.at(sorted.places, "0,r");
+  m.result("Y", 0, m.dtype(0), shape);
+  m.say(access("Y", to) + " = " + sorter.at("X0", "at(" + place + ")"), extents_of(to, shape));
+  if (!m.wants(1)) return;
+  m.result("P", 1, DType::s64, shape);
+  m.say(access("P", to) + " = s64(" + place + ")", extents_of(to, shape));
 }
 
 /// V0, P0: the first element of a row and its position; Vr, Pr: the first one behind the r before it.
@@ -373,25 +448,22 @@ void make_top_k(Maker& m) {
     m.result("P", 1, DType::s64, none);
     return m.say(access("P", i) + " = " + access("W", i), extents_of(i, none));
   }
+  if (of.in_runs) return make_in_runs(m, of);
   const Names i = iterators(x.size()), one = at_axis(of, i, {"s"});
-  if (of.blocks > 0) say_first_of_blocks(m, of);
-  const std::string from = of.blocks > 0 ? "C" : "X0";
-  const Sizes ranked = sizes_at_axis(of, x, {of.left()}), shape = sizes_at_axis(of, x, {of.k});
-  Extents found = extents_of(one, ranked), all = found;
-  all["u"] = of.left();
-  m.temporary("R", DType::s32, ranked);
-  const std::string key = ranked_by(m, of, "L", from, of.left());
+  const Sizes shape = sizes_at_axis(of, x, {of.k});
+  Extents found = extents_of(one, x), all = found;
+  all["u"] = of.n;
+  m.temporary("R", DType::s32, x);
+  const std::string key = ranked_by(m, of, "L", "X0", of.n);
   m.say(rank_of(of, access("R", one), access(key, one), access(key, at_axis(of, i, {"u"}))), all);
   found["r"] = of.k;
   const Names to = at_axis(of, i, {"r"});
   m.result("Y", 0, m.dtype(0), shape);
-  m.say(fmt::format("{} += select({} == value(r), {}, 0)", access("Y", to), access("R", one), access(from, one)),
+  m.say(fmt::format("{} += select({} == value(r), {}, 0)", access("Y", to), access("R", one), access("X0", one)),
         found);
   if (!m.wants(1)) return;
   m.result("P", 1, DType::s64, shape);
-  m.say(fmt::format("{} += select({} == value(r), s64({}), 0)", access("P", to), access("R", one),
-                    of.blocks > 0 ? access("I", one) : "value(s)"),
-        found);
+  m.say(fmt::format("{} += select({} == value(r), s64(value(s)), 0)", access("P", to), access("R", one)), found);
 }
 
 void make_reverse_sequence(Maker& m) {

@@ -287,6 +287,83 @@ void make_qlinear_conv(Maker& m) {
   say_requantised(m, sum, i[1], i);
 }
 
+/// MatMulNBits: Y = A * W^T with W[N,K] in blocks along K, each with a scale and a zero point.
+struct PackedWeights {
+  std::int64_t rows, k, bits, block, blocks, each;  ///< each: integers in a byte, the lowest bits first
+};
+
+PackedWeights packed_weights(const Maker& m) {
+  PackedWeights w{m.integer("N", 0), m.integer("K", 0), m.integer("bits", 4), m.integer("block_size", 0), 0, 0};
+  if (w.bits != 2 && w.bits != 4 && w.bits != 8)
+    throw Refused{fmt::format("weights of {} bits", w.bits), "2, 4 or 8, of which a byte has a whole number"};
+  w.each = 8 / w.bits;
+  if (w.rows < 1 || w.k < 1 || w.block < w.each || w.block % w.each != 0)
+    throw contradiction(fmt::format("N {}, K {} and blocks of {}", w.rows, w.k, w.block));
+  w.blocks = (w.k + w.block - 1) / w.block;
+  const Sizes bytes{w.rows, w.blocks, w.block / w.each};
+  if (m.shape(1) != bytes || m.dtype(1) != DType::u8)
+    throw contradiction("the weights " + sizes_text(m.shape(1)) + " are no bytes of " + sizes_text(bytes));
+  if (product_of(m.shape(2)) != w.rows * w.blocks)
+    throw contradiction(fmt::format("{} scales for {} blocks of {} rows", product_of(m.shape(2)), w.blocks, w.rows));
+  if (m.shape(0).empty() || m.shape(0).back() != w.k)
+    throw contradiction("the operand " + sizes_text(m.shape(0)) + fmt::format(" and weights of {}", w.k));
+  if (m.has(4)) throw Refused{"groups by an index (g_idx)", "weights in the order of their blocks"};
+  return w;
+}
+
+/// U[j,h] in a byte each: the integers of one row are packed in `from`, which is read at `place` for the h-th byte.
+void say_unpacked(Maker& m, const PackedWeights& w, const std::string& to, const std::string& place,
+                  std::int64_t bytes) {
+  m.temporary(to, DType::u8, {w.rows, bytes * w.each});
+  for (std::int64_t n = 0; n < w.each; ++n)
+    m.say(fmt::format("{}[j,{}*h + {}] = u8(bitand(s32({}) / {}, {}))", to, w.each, n, place, 1 << (w.bits * n),
+                      (1 << w.bits) - 1),
+          {{"j", w.rows}, {"h", bytes}});
+}
+
+/// The zero point of row j and block `b` as text: packed as the weights are, of the operand's type, or the middle.
+std::string zero_point(Maker& m, const PackedWeights& w, const std::string& b) {
+  if (!m.has(3)) return std::to_string(1 << (w.bits - 1));
+  if (m.dtype(3) != DType::u8) {
+    if (product_of(m.shape(3)) != w.rows * w.blocks)
+      throw contradiction(
+          fmt::format("{} zero points for {} blocks of {} rows", product_of(m.shape(3)), w.blocks, w.rows));
+    return fmt::format("f32(X3[{}])", m.rank(3) == 1 ? fmt::format("{}*j + {}", w.blocks, b) : "j," + b);
+  }
+  const std::int64_t bytes = (w.blocks + w.each - 1) / w.each;
+  if (product_of(m.shape(3)) != w.rows * bytes)
+    throw contradiction(
+        fmt::format("{} bytes of zero points for {} blocks of {} rows", product_of(m.shape(3)), w.blocks, w.rows));
+  say_unpacked(m, w, "Z", m.rank(3) == 1 ? fmt::format("X3[{}*j + h]", bytes) : "X3[j,h]", bytes);
+  return "f32(Z[j," + b + "])";
+}
+
+/// The weights are unpacked and scaled by statements of their own, which constants make once.
+void make_matmul_n_bits(Maker& m) {
+  const PackedWeights w = packed_weights(m);
+  const DType type = m.dtype(0);
+  const std::int64_t per_block = w.block / w.each;
+  say_unpacked(m, w, "Q", fmt::format("X1[j,h/{0},h%{0}]", per_block), w.blocks * per_block);
+  const std::string b = fmt::format("k/{}", w.block), zero = zero_point(m, w, b);
+  const std::string scale = m.rank(2) == 1 ? fmt::format("{}*j + {}", w.blocks, b) : "j," + b;
+  m.temporary("W", DType::f32, {w.rows, w.k});
+  m.say(fmt::format("W[j,k] = (f32(Q[j,k]) - {}) * f32(X2[{}])", zero, scale), {{"j", w.rows}, {"k", w.k}});
+  Names of_a = iterators(m.shape(0).size(), "abcdefg"), of_y = of_a;
+  of_a.back() = "k", of_y.back() = "j";
+  Sizes shape = m.shape(0);
+  shape.back() = w.rows;
+  Extents all = extents_of(of_y, shape);
+  const bool direct = type == DType::f32 && !m.has(5);
+  m.result("Y", 0, type, shape);
+  if (!direct) m.temporary("T", DType::f32, shape);
+  const Extents results = all;
+  all["k"] = w.k;
+  m.say(fmt::format("{} += f32({}) * W[j,k]", access(direct ? "Y" : "T", of_y), access("X0", of_a)), all);
+  if (direct) return;
+  const std::string bias = m.has(5) ? " + f32(X5[j])" : "";
+  m.say(fmt::format("{} = {}({}{})", access("Y", of_y), name(type), access("T", of_y), bias), results);
+}
+
 }  // namespace
 
 const Makers& quantised_makers() {
@@ -296,7 +373,8 @@ const Makers& quantised_makers() {
                              {"MatMulInteger", &make_matmul_integer},
                              {"QLinearMatMul", &make_qlinear_matmul},
                              {"ConvInteger", &make_conv_integer},
-                             {"QLinearConv", &make_qlinear_conv}};
+                             {"QLinearConv", &make_qlinear_conv},
+                             {"com.microsoft.MatMulNBits", &make_matmul_n_bits}};
   return all;
 }
 

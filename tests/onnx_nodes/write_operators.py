@@ -752,9 +752,50 @@ def phases():
              output_padding=list(extra), group=groups, constants=(1, 2))
 
 
+def packed_weights():
+    """MatMulNBits: integers of 8, 4 and 2 bits in blocks along k, the lowest bits of a byte first; the last block is
+    not whole."""
+    for bits, zeros, flat, rank, bias in ((4, None, True, 2, False), (4, "packed", True, 3, True),
+                                          (8, "packed", False, 2, False), (2, "real", False, 1, True)):
+        rows, k, size = 5, 40, 16
+        blocks, each = 3, 8 // bits
+        pack = lambda q: sum(q[..., n::each].astype(np.int64) << bits * n for n in range(each)).astype(np.uint8)
+        q = whole(rows, blocks * size, low=0, high=(1 << bits) - 1)
+        scales = real(rows, blocks)
+        zero, given = np.full((rows, blocks), 1 << bits - 1), None
+        if zeros == "packed":
+            padded = -(-blocks // each) * each
+            packed = whole(rows, padded, low=0, high=(1 << bits) - 1)
+            zero, given = packed[:, :blocks], pack(packed)
+        elif zeros == "real":
+            zero = given = real(rows, blocks)
+        w = (q - np.repeat(zero, size, 1)) * np.repeat(scales, size, 1).astype(np.float64)
+        x = real(*(2, 3, 4)[:rank - 1], k)
+        y = x @ w[:, :k].T
+        flatten = lambda a: a.reshape(-1) if flat else a
+        inputs = [x, pack(q).reshape(rows, blocks, size // each), flatten(scales), None if given is None else flatten(given)]
+        inputs = inputs[:3] if given is None else inputs
+        if bias:
+            inputs += [None, real(rows)]
+            y = y + inputs[-1]
+        case("MatMulNBits", inputs, y.astype(f32), f"{bits}-{zeros or 'middle'}", opset=17, domain="com.microsoft",
+             constants=(1, 2) if rank == 3 else tuple(range(1, len(inputs))), N=rows, K=k, bits=bits, block_size=size)
+
+
+def sorted_runs():
+    """Rows whose runs are merged: 19 of 16 elements, the last one not whole, with many equal elements."""
+    for largest, shape, axis in ((1, (2, 300), 1), (0, (300, 3), 0)):
+        x = whole(*shape).astype(f32)
+        if largest:
+            x[0, 7], x[1, 299] = np.inf, -np.inf
+        order = np.take(np.argsort(-x if largest else x, axis, kind="stable"), range(20), axis)
+        case("TopK", [x, i64(20)], [np.take_along_axis(x, order, axis), order], "runs" if largest else "runs-smallest",
+             constants=(1,), axis=axis, largest=largest)
+
+
 def main():
     for part in (elementwise, movement, rows, windows, products, quantised, sequences, losses, sampling,
-                 steps, states, regions, later, bytes_lstm, long_rows, phases):
+                 steps, states, regions, later, bytes_lstm, long_rows, phases, packed_weights, sorted_runs):
         part()
     with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_STORED) as archive:
         for name, data in files.items():
