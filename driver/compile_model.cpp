@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "backends/model_runner.h"
 #include "driver/execute.h"
 #include "driver/overwritten_in_place.h"
 #include "frontends/layers.h"
+#include "hwdesc/model/program_language.h"
 #include "support/stopwatch.h"
 
 namespace isamap {
@@ -171,6 +173,89 @@ Model in_order(const Model& model, const Orders& orders) {
 std::vector<TensorData> in_order(std::vector<TensorData> data, const Orders& orders) {
   for (std::size_t t = 0; t < orders.size(); ++t) data[t] = in_order(data[t], orders[t]);
   return data;
+}
+
+namespace {
+
+/// The elements that a statement assigns: `extent` of an axis from `first` on, along `dim` ("": one of them).
+struct AssignedAxis {
+  std::string dim;
+  std::int64_t first = 0, extent = 1;
+};
+using AssignedBox = std::vector<AssignedAxis>;
+
+/// Nothing: no box, or not every element of one once.
+std::optional<AssignedBox> assigned_box(const Computation& statement) {
+  if (statement.reduction != Reduction::assign || !statement.domain.faces.empty() || statement.write.computed)
+    return std::nullopt;
+  AssignedBox box;
+  std::set<std::string> seen;
+  for (const AffineExpr& index : statement.write.index) {
+    const std::set<std::string> names = index.names();
+    if (!index.is_linear() || names.size() > 1) return std::nullopt;
+    const std::string dim = names.empty() ? "" : *names.begin();
+    if (!dim.empty() && (index.coefficient(dim) != 1 || !seen.insert(dim).second)) return std::nullopt;
+    const int d = statement.domain.find(dim);
+    box.push_back({dim, index.constant(), d < 0 ? 1 : statement.domain.dims[static_cast<std::size_t>(d)].extent});
+  }
+  return box;
+}
+
+bool overlap(const AssignedBox& a, const AssignedBox& b) {
+  for (std::size_t x = 0; x < a.size(); ++x)
+    if (a[x].first + a[x].extent <= b[x].first || b[x].first + b[x].extent <= a[x].first) return false;
+  return true;
+}
+
+using AssignedBoxes = std::map<std::size_t, AssignedBox>;  ///< by statement
+
+/// Are the elements that statement `s` reads assigned before? All of them where it follows all `writers`; else it is in
+/// a recurrence with the last one, and reads an earlier step: others come before the first step.
+bool reads_assigned(const Kernel& kernel, const AssignedBoxes& writers, std::size_t s, const Access& read) {
+  const auto& [last, box] = *writers.rbegin();
+  const auto both = [&, at = last](const Repeat& repeat) { return repeat.contains(s) && repeat.contains(at); };
+  const auto repeat = std::find_if(kernel.repeats.begin(), kernel.repeats.end(), both);
+  if (repeat == kernel.repeats.end()) return s > last;
+  const auto before =
+      std::find_if(writers.begin(), writers.end(), [&](const auto& writer) { return repeat->contains(writer.first); });
+  if (before->first != last || read.computed) return false;
+  for (std::size_t a = 0; a < read.index.size(); ++a) {
+    const AffineExpr behind = AffineExpr::dim(repeat->dim) + AffineExpr(box[a].first) - read.index[a];
+    if (box[a].dim != repeat->dim || !behind.is_constant()) continue;
+    const std::int64_t steps = repeat->backward ? -behind.constant() : behind.constant();
+    return steps > 0 || (steps == 0 && s > last);
+  }
+  return false;
+}
+
+/// Do several statements assign every element once, as those of a Concat or the rows of a recurrence, each before it is
+/// read?
+bool is_assigned_whole(const Kernel& kernel, TensorId tensor) {
+  AssignedBoxes writers;
+  std::int64_t count = 0;
+  for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
+    if (kernel.statements[s].write.tensor != tensor) continue;
+    const auto box = assigned_box(kernel.statements[s]);
+    if (!box || std::any_of(writers.begin(), writers.end(), [&](const auto& w) { return overlap(w.second, *box); }))
+      return false;
+    std::int64_t elements = 1;
+    for (const AssignedAxis& axis : *box) elements *= axis.extent;
+    count += elements;
+    writers.emplace(s, *box);
+  }
+  if (writers.empty() || count != element_count(kernel.tensors[tensor.index()])) return false;
+  for (std::size_t s = 0; s < kernel.statements.size(); ++s)
+    for (const Access& read : kernel.statements[s].reads)
+      if (read.tensor == tensor && !reads_assigned(kernel, writers, s, read)) return false;
+  return true;
+}
+
+}  // namespace
+
+bool begins_anywhere(const Model& model, const CompiledModel& compiled, const HardwareModel& machine, TensorId tensor) {
+  const auto holds = [&](const CompiledBands& bands) { return bands.schedule.buffers.contains(tensor); };
+  return is_host_code(machine) && std::none_of(compiled.bands.begin(), compiled.bands.end(), holds) &&
+         is_assigned_whole(model.kernel, tensor);
 }
 
 void begin_shared_outputs(const Kernel& kernel, std::vector<TensorData>& data) {

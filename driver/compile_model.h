@@ -78,6 +78,10 @@ Result<ModelProgram> link_model(const Model& model, const CompiledModel& compile
 Model in_order(const Model& model, const Orders& orders);
 std::vector<TensorData> in_order(std::vector<TensorData> data, const Orders& orders);
 
+/// May a tensor of several writers hold anything before the first of them? They assign every element once, as those of
+/// a Concat or the rows of a recurrence, each before it is read; in programs in C++, of parts that are in no bands.
+bool begins_anywhere(const Model& model, const CompiledModel& compiled, const HardwareModel& machine, TensorId tensor);
+
 /// Tensors that several parts write begin at the identity of the first writer, as in the interpreter.
 void begin_shared_outputs(const Kernel& kernel, std::vector<TensorData>& data);
 

@@ -260,10 +260,11 @@ class Linker {
     return made;
   }
 
-  /// A tensor that several parts write begins at the identity of its first writer.
+  /// A tensor that several parts write begins at the identity of its first writer, unless they overwrite all of it.
   void begin(TensorId id, PartCall& made) const {
     const Tensor& tensor = model_.kernel.tensors[id.index()];
     if (tensor.inout) return;  // with the caller's values
+    if (begins_anywhere(model_, compiled_, machine_, id)) return;
     const auto first = std::find_if(model_.kernel.statements.begin(), model_.kernel.statements.end(),
                                     [&](const Computation& s) { return s.write.tensor == id; });
     std::int64_t count = element_count(tensor);

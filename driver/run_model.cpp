@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "backends/assembly/model_stream.h"
 #include "backends/model_runner.h"
@@ -135,7 +136,12 @@ class ModelRunner {
     for (std::size_t i = 0; i < written.size(); ++i) {
       const TensorData& as = before[written[i]];
       found[written[i]] = {as.dtype, as.shape, arrays[i]};
-      run_.data[place_.at(kernel.tensors[written[i]].name)].bytes = arrays[i];
+      const std::size_t of_model = place_.at(kernel.tensors[written[i]].name);
+      const bool first = begun_.insert(of_model).second;  // what it does not write yet is as it was before
+      if (first && kernel.tensors[written[i]].inout &&
+          begins_anywhere(model_, compiled_, machine_, make_id<TensorId>(of_model)))
+        before[written[i]].bytes = arrays[i];
+      run_.data[of_model].bytes = arrays[i];
     }
     comparisons.add(p, kernel, std::move(before), std::move(found));
     return comparisons.all_equal();
@@ -233,6 +239,7 @@ class ModelRunner {
   const ModelRunOptions& options_;
   ModelRun& run_;
   TensorPlaces place_;
+  std::set<std::size_t> begun_ = {};  ///< tensors that parts wrote
 };
 
 }  // namespace

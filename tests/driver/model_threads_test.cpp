@@ -256,6 +256,23 @@ out: Y[i,j] = P[i,j] + 1 over i: 160, j: 32
   EXPECT_EQ(run_model(model, compiled(model, on), on, data, {}).code, Exit::ok);
 }
 
+/// Parts that assign every element, each before it is read, leave nothing of what was there: nothing is filled.
+TEST_F(ModelThreads, WhatPartsOverwriteIsNotFilled) {
+  const HardwareModel on = machine(1, "0cycles");
+  if (on.name.empty()) GTEST_SKIP() << "no machine with threads runs on this processor";
+  const auto fills = [&](const std::string& first, const std::string& step) {
+    const Model model = model_of("kernel totals\ntensor X: f32[9,7] outside 0\ntensor Y: f32[9,7]\n" + first +
+                                 "repeat i: 8 of 1 statements\n" + step + " over i: 8, j: 7\n");
+    const std::vector<TensorData> data = random_data(model.kernel, Fill::real, 3);
+    const bool found = text_of(model, on, data).find("std::memset(outputs") != std::string::npos;
+    if (!found) EXPECT_EQ(run_model(model, compiled(model, on), on, data, {}).code, Exit::ok);
+    return found;
+  };
+  const std::string first = "first: Y[0,j] = X[0,j] over j: 7\n";
+  EXPECT_FALSE(fills(first, "next: Y[i + 1,j] = Y[i,j] + X[i + 1,j]"));
+  EXPECT_TRUE(fills("first: Y[0,j] = X[0,j] over j: 6\n", "next: Y[i + 1,j] = Y[i,j] + X[i + 1,j]"));
+}
+
 /// Masks of odd sizes are registers that are set ahead of the loops: each thread has its own.
 TEST_F(ModelThreads, RegistersOfParallelLoopsAreSetByAllMembers) {
   const HardwareModel on = machine(2, "0cycles");
