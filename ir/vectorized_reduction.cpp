@@ -52,8 +52,9 @@ std::string refused_lanes(const Kernel& kernel, const VectorizedReduction& parts
   const auto again = [&](const Access& read) { return read.tensor == statement.write.tensor; };
   if (std::any_of(statement.reads.begin(), statement.reads.end(), again))
     return fmt::format("{} reads {}, which it writes", parts.statement, output.name);
-  for (const AffineExpr& index : statement.write.index)
-    if (!index.as_dim()) return fmt::format("{} is written at {}, which is no plain dim", output.name, print(index));
+  for (std::size_t a = 0; a < output.shape.size(); ++a)
+    if (const AffineExpr& index = statement.write.index[a]; output.shape[a] != 1 && !index.as_dim())
+      return fmt::format("{} is written at {}, which is no plain dim", output.name, print(index));
   return "";
 }
 
@@ -104,16 +105,20 @@ class ReductionVectorizer {
     return dims;
   }
 
-  // y_parts[i,lane]; `lanes` 0: y_whole[i].
+  // y_parts[i,lane]; `lanes` 0: y_whole[i]. Axes of one element, as of y[i,0], are left out.
   Access new_tensor(const std::string& what, std::int64_t lanes, const std::string& along) {
     const Tensor& output = kernel_.tensors[whole_.write.tensor.index()];
     Tensor made;
     made.name = output.name + "_" + what;
-    made.shape = output.shape;
     made.dtype = output.dtype;
     const auto taken = [&](const Tensor& t) { return t.name == made.name; };
     while (std::any_of(kernel_.tensors.begin(), kernel_.tensors.end(), taken)) made.name += "_";
-    Access access{make_id<TensorId>(kernel_.tensors.size()), whole_.write.index};
+    Access access{make_id<TensorId>(kernel_.tensors.size()), {}};
+    for (std::size_t a = 0; a < output.shape.size(); ++a) {
+      if (!whole_.write.index[a].as_dim()) continue;
+      made.shape.push_back(output.shape[a]);
+      access.index.push_back(whole_.write.index[a]);
+    }
     if (lanes > 0) {
       made.shape.push_back(lanes);
       access.index.push_back(AffineExpr::dim(along));

@@ -2,6 +2,9 @@
 // Vectorized reductions: the transformed kernel is equivalent, schedules record the transformation, and the search uses
 // it if the reduction has stride 1.
 
+#include <fmt/format.h>
+
+#include "ir/text/parse.h"
 #include "isamap/backend.h"
 #include "isamap/scheduler.h"
 #include "scheduler/vectorized_reductions.h"
@@ -53,6 +56,21 @@ TEST(Lanes, AreStatementsOfTheirOwn) {
             "s0_whole: y_whole[i] += y_parts[i,k_lane]\n"
             "s0_rest: y_rest[i] += y_tail[i,k_lane]\n"
             "s0: y[i] = y_whole[i] + y_rest[i]\n");
+}
+
+/// y[i,0], as reductions of models that keep their axes write it, is y[i] for the lanes.
+TEST(Lanes, AxesOfOneElementAreLeftOut) {
+  for (const int length : {32, 37}) {
+    const Kernel kernel = *parse_kernel(fmt::format(
+        "kernel k\ntensor x: f32[3,{0}]\ntensor y: f32[3,1]\ns0: y[i,0] max= x[i,k] over i: 3, k: {0}\n", length));
+    expect_same_values(kernel, {{"s0", "k", 16, 1}});
+    const auto laned = vectorize_reductions(kernel, {{"s0", "k", 16, 1}});
+    EXPECT_EQ(laned->tensors[2].shape, (std::vector<std::int64_t>{3, 16}));
+  }
+  const Kernel wide =
+      *parse_kernel("kernel k\ntensor x: f32[3,32]\ntensor y: f32[3,2]\ns0: y[i,0] max= x[i,k] over i: 3, k: 32\n");
+  EXPECT_EQ(vectorize_reductions(wide, {{"s0", "k", 16, 1}}).diagnostics()[0].message,
+            "lanes s0 k 16: y is written at 0, which is no plain dim");
 }
 
 /// The dims of lanes are new ones, and a tail begins no elements that others write.
