@@ -24,6 +24,29 @@ std::optional<std::int64_t> divisor_of(const Computation& s, const Dim& dim, con
   return std::nullopt;
 }
 
+/// The axis that the output is contiguous along is this dim alone; axes of one element are none.
+bool is_innermost(const Computation& s, const Dim& dim, const std::vector<Tensor>& tensors) {
+  const Tensor& output = tensors[s.write.tensor.index()];
+  std::size_t last = output.shape.size();
+  while (last > 0 && output.shape[last - 1] == 1) --last;
+  return last > 0 && s.write.index[last - 1] == AffineExpr::dim(dim.name);
+}
+
+/// c, if the place of the one element that is read divides `dim` by c, which divides the extent. x[q/2,q%2] divides
+/// nothing: its place is q.
+std::optional<std::int64_t> divisor_of_place(const Computation& s, const Dim& dim, const std::vector<Tensor>& tensors) {
+  if (s.reads.size() != 1 || is_irregular(s) || !is_innermost(s, dim, tensors)) return std::nullopt;
+  const Access& read = s.reads[0];
+  const AffineExpr place = simplify(row_major(read.index, tensors[read.tensor.index()].shape), ranges_of(s.domain));
+  for (const auto& term : place.terms()) {
+    const FloorDiv* by = division(term);
+    if (by != nullptr && dim.extent % by->divisor == 0 && dim.extent > by->divisor &&
+        *by->numerator == AffineExpr::dim(dim.name))
+      return by->divisor;
+  }
+  return std::nullopt;
+}
+
 void substitute_all(Computation& s, const std::map<std::string, AffineExpr>& by) {
   const Ranges ranges = ranges_of(s.domain);
   const auto change = [&](AffineExpr& e) { e = simplify(substitute(e, by), ranges); };
@@ -57,8 +80,10 @@ Kernel with_split_dims(Kernel kernel) {
   if (!kernel.repeats.empty()) return kernel;
   for (Computation& s : kernel.statements)
     for (std::size_t d = 0; d < s.domain.dims.size(); ++d)
-      if (s.domain.dims[d].kind == DimKind::reduction)
-        if (const auto divisor = divisor_of(s, s.domain.dims[d], kernel.tensors)) split(s, d, *divisor);
+      if (const Dim& dim = s.domain.dims[d]; const auto divisor = dim.kind == DimKind::reduction
+                                                                      ? divisor_of(s, dim, kernel.tensors)
+                                                                      : divisor_of_place(s, dim, kernel.tensors))
+        split(s, d, *divisor);
   return kernel;
 }
 

@@ -390,6 +390,26 @@ product: C[i,j] += A[k/4,i,k%4] * B[k,j] over i: 5, j: 6, k: 12
   EXPECT_EQ(print(with_split_dims(other)), print(other));
 }
 
+TEST(Bands, ACopyDividesNoDimAtEachElement) {
+  const auto copy = [](const std::string& read, int extent) {
+    return fmt::format(
+        "kernel copy\ntensor X: f32[3,2,4]\ntensor Y: f32[3,{0}]\nc: Y[i,j] = X[i,{1}] over i: 3, j: {0}\n", extent,
+        read);
+  };
+  const auto split_of = [](const std::string& text) {
+    const Kernel kernel = *parse_kernel(text), split = with_split_dims(kernel);
+    std::vector<TensorData> expected = random_data(kernel, Fill::real, 5), found = expected;
+    interpret(kernel, expected);
+    interpret(split, found);
+    EXPECT_EQ(found[1].bytes, expected[1].bytes);
+    return print(split.statements[0], split.tensors);
+  };
+  EXPECT_EQ(split_of(copy("1,j%4", 12)), "Y[i,4*j0 + j1] = X[i,1,j1] over i: 3, j0: 3, j1: 4");  // Tile
+  EXPECT_EQ(split_of(copy("j%2,j/2", 8)), "Y[i,2*j0 + j1] = X[i,j1,j0] over i: 3, j0: 4, j1: 2");
+  EXPECT_EQ(split_of(copy("j/4,j%4", 8)), "Y[i,j] = X[i,j/4,j%4] over i: 3, j: 8");  // its place is j
+  EXPECT_EQ(split_of(copy("1,j%4", 10)), "Y[i,j] = X[i,1,j%4] over i: 3, j: 10");    // no whole fours
+}
+
 TEST(Bands, SumsThatCannotBeBandsAreRefused) {
   Kernel kernel = inverted_residual(4);
   const std::vector<Part> parts = {{{0}}, {{1}}, {{2, 3}}};
