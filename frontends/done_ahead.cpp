@@ -302,11 +302,33 @@ class Ahead {
   bool copies_ = false;  ///< a statement became a copy
 };
 
+/// Weights of bytes with values of 7 bits say so (Tensor::range): instructions that saturate the sum of two products at
+/// 16 bits are exact then. Quantisers keep to them for that reason (`reduce_range` of ONNX Runtime's). One range for
+/// all, so that equal layers stay equal.
+Diagnostics state_ranges_of_bytes(Model& model) {
+  for (const Weight& weight : model.weights) {
+    Tensor& tensor = model.kernel.tensors[weight.tensor.index()];
+    if (weight.drawn || tensor.range || (tensor.dtype != DType::s8 && tensor.dtype != DType::u8)) continue;
+    const auto values = values_of(weight, tensor);
+    if (!values) return values.diagnostics();
+    const bool whole = tensor.dtype == DType::s8;
+    const int low = whole ? -64 : 0, high = whole ? 64 : 127;
+    const auto fits = [&](std::uint8_t byte) {
+      const int value = whole ? static_cast<std::int8_t>(byte) : byte;
+      return low <= value && value <= high;
+    };
+    if (std::all_of(values->bytes.begin(), values->bytes.end(), fits)) tensor.range = {low, high};
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Model> done_ahead(const Model& model, const AheadOptions& options) {
   auto made = Ahead(model, options).run();
-  if (!made || options.strict_float) return made;
+  if (!made) return made;
+  if (auto problems = state_ranges_of_bytes(*made); !problems.empty()) return problems;
+  if (options.strict_float) return made;
   if (auto problems = drop_subnormal_weights(*made); !problems.empty()) return problems;
   return made;
 }

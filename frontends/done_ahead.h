@@ -24,7 +24,8 @@ struct AheadOptions {
 /// weights, with values in memory; constant parts of bodies too; unless strict, `a*x + b` of `a*x + b` is one
 /// statement, the factor of a sum of products with a constant operand moves into that operand, and weights below the
 /// least normal number are zero (subnormal_weights.h). Inputs, outputs, recurrences and statements without constants
-/// are left as they are. Errors: values in a file that cannot be read.
+/// are left as they are. Weights of bytes state a range of 7 bits where they have it. Errors: values in a file that
+/// cannot be read.
 Result<Model> done_ahead(const Model& model, const AheadOptions& options = {});
 
 }  // namespace isamap

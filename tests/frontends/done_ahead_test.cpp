@@ -111,6 +111,26 @@ s1: Y[i,k] = log(abs(T[i,k]) + b[k]) over i: 2, k: 3
   EXPECT_GT(first_of("b", false), 0) << "a sum with it may be a logarithm's argument";
 }
 
+/// -64 to 64 of s8 and 0 to 127 of u8: two products of such a byte and any other one are no more than 16 bits.
+TEST(DoneAhead, BytesOfSevenBitsStateTheirRange) {
+  const auto range_of = [](const std::string& type, std::int64_t value) {
+    Model model = model_of("kernel bytes\ntensor X: u8[2,4]\ntensor W: " + type +
+                               "[4]\ntensor T: s32[2]\ns0: T[i] += s32(X[i,c]) * s32(W[c]) over i: 2, c: 4\n",
+                           {"W"});
+    TensorData values = make_data(model.kernel.tensors[model.weights[0].tensor.index()]);
+    for (std::int64_t i = 0; i < 4; ++i) values.set(i, {0, i == 2 ? value : 1});
+    model.weights[0].values = std::make_shared<TensorData>(std::move(values));
+    const auto less = done_ahead(model);
+    EXPECT_TRUE(less) << render(less.diagnostics());
+    return less->kernel.tensors[less->weights[0].tensor.index()].range;
+  };
+  using Range = std::pair<double, double>;
+  EXPECT_EQ(range_of("s8", -64), (Range{-64, 64}));
+  EXPECT_EQ(range_of("s8", 65), std::nullopt);
+  EXPECT_EQ(range_of("u8", 127), (Range{0, 127}));
+  EXPECT_EQ(range_of("u8", 128), std::nullopt);
+}
+
 TEST(DoneAhead, StrictFloatKeepsEveryRounding) {
   const Model model = model_of(norm, {"W", "b", "s", "v", "m"});
   EXPECT_EQ(ahead(model, true),
