@@ -13,9 +13,21 @@ bool is_divided(const AffineExpr& e, const std::string& variable) {
   });
 }
 
+/// Does a short loop take neighbours of the place, or places of several rows that the loop around it follows?
+bool is_interleaved(const std::vector<AffineExpr>& offsets, const EnclosingLoop& inner) {
+  constexpr double most_rows = 4;
+  if (inner.around.empty() || inner.steps > most_rows) return false;
+  return std::all_of(offsets.begin(), offsets.end(), [&](const AffineExpr& offset) {
+    const std::int64_t row = offset.coefficient(inner.around), step = offset.coefficient(inner.variable);
+    return !is_divided(offset, inner.variable) && !is_divided(offset, inner.around) &&
+           (row == 1 || (step == 1 && row == static_cast<std::int64_t>(inner.steps)));
+  });
+}
+
 double copied_element_cycles(const std::vector<AffineExpr>& offsets, const EnclosingLoop& inner,
                              const ElementCycles& each) {
   double cycles = each.contiguous, of_row = 0;
+  const bool interleaved = is_interleaved(offsets, inner);
   for (const AffineExpr& offset : offsets) {
     if (!offset.is_linear()) {
       if (inner.variable.empty() || is_divided(offset, inner.variable)) {
@@ -25,7 +37,7 @@ double copied_element_cycles(const std::vector<AffineExpr>& offsets, const Enclo
       of_row = each.divided / std::max(inner.steps, 1.0);
     }
     if (!inner.variable.empty() && std::abs(offset.coefficient(inner.variable)) != 1)
-      cycles = std::max(cycles, each.strided);
+      cycles = std::max(cycles, interleaved ? 2 * each.contiguous : each.strided);
   }
   return std::min(cycles + of_row, std::max(cycles, each.divided));
 }

@@ -2,9 +2,10 @@
 #pragma once
 // Cycles of one element statement on a scalar unit, for cost models and simulators (docs/cost.md).
 //
-// Compilers vectorise a contiguous copy; a strided one costs a load and a store. An index with divisions (a fused
-// window) costs these in addition: at each element, or once a row where only outer loops are divided, as compilers
-// hoist them.
+// Compilers vectorise a contiguous copy; a strided one costs a load and a store. A loop of up to four steps is
+// unrolled, and the one around it vectorised with shuffles where rows become neighbours: `Y[2*q + a] = X[a,q]`. An
+// index with divisions (a fused window) costs these in addition: at each element, or once a row where only outer loops
+// are divided, as compilers hoist them.
 
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct ElementCycles {
 struct EnclosingLoop {
   std::string variable;
   double steps = 1;
+  std::string around = {};  ///< the variable of the loop around it ("": none, or there is more in it)
 };
 
 double element_cycles(const Element& element, const std::vector<Buffer>& buffers, const EnclosingLoop& inner,

@@ -99,8 +99,9 @@ void Host::execute(const Element& element) {
     found->second.places.push_back(place(element.write));
     for (const Ref& ref : element.reads) found->second.places.push_back(place(ref));
     if (problem_) return;
-    found->second.cycles =
-        element_cycles(element, program_.buffers, loops_.empty() ? EnclosingLoop{} : loops_.back(), each_);
+    EnclosingLoop inner = loops_.empty() ? EnclosingLoop{} : loops_.back();
+    if (loops_.size() > 1) inner.around = loops_[loops_.size() - 2].variable;
+    found->second.cycles = element_cycles(element, program_.buffers, inner, each_);
   }
   cycles_ += found->second.cycles;
   const auto& places = found->second.places;

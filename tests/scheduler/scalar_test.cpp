@@ -2,6 +2,7 @@
 // Scalar code against instructions: whichever is predicted to be faster is taken. Accesses with a price of their own:
 // diagonals, and one read on two operands.
 
+#include "ir/element_cycles.h"
 #include "isamap/interpret.h"
 #include "isamap/mapper.h"
 #include "isamap/program_on_machine.h"
@@ -132,6 +133,18 @@ TEST(ScalarAlternative, LosesWhereStepsOfAWindowAreFarApart) {
   const Scheduled found = searched_case(c);
   EXPECT_NE(print(found.schedule).find("with add_into_f32"), std::string::npos) << print(found.schedule);
   computes_what_the_kernel_says(c, found.schedule);
+}
+
+/// Y[2*q + a] = X[484*a + q], with a in the inner loop, is made of vectors and shuffles; not with rows that the loop
+/// around it does not follow, or too many of them.
+TEST(CopiedElements, OfAFewRowsAreInterleaved) {
+  const ElementCycles each{0.5, 2.5, 12, 1};
+  const auto dim = [](const char* name, std::int64_t times) { return AffineExpr::dim(name) * times; };
+  const AffineExpr to = dim("q", 2) + dim("a", 1), from = dim("a", 484) + dim("q", 1);
+  EXPECT_EQ(copied_element_cycles({to, from}, {"a", 2, "q"}, each), 1);
+  EXPECT_EQ(copied_element_cycles({to, from}, {"a", 2}, each), 2.5);
+  EXPECT_EQ(copied_element_cycles({dim("q", 16) + dim("a", 1), from}, {"a", 16, "q"}, each), 2.5);
+  EXPECT_EQ(copied_element_cycles({to, dim("a", 484) + dim("q", 3)}, {"a", 2, "q"}, each), 2.5);
 }
 
 TEST(Diagonals, ArePricedByWhatTheyTouch) {

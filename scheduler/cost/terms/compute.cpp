@@ -25,8 +25,10 @@ double scalar_point(const TermContext& at) {
   const bool copies = statement.reduction == Reduction::assign && statement.reads.size() < 2 &&
                       (statement.reads.empty() || std::holds_alternative<Read>(statement.body.op));
   if (!copies) return access_count(statement) * at.timing.access;
-  const std::string inner =
-      view.loops.empty() ? "" : statement.domain.dims[static_cast<std::size_t>(view.loops.back().dim)].name;
+  const auto variable = [&](std::size_t from_last) {
+    if (view.loops.size() < from_last) return std::string();
+    return statement.domain.dims[static_cast<std::size_t>(view.loops[view.loops.size() - from_last].dim)].name;
+  };
   std::vector<AffineExpr> offsets;
   for (int a = 0; a < access_count(statement); ++a) {
     const Access& access = access_of(statement, a);
@@ -34,7 +36,7 @@ double scalar_point(const TermContext& at) {
   }
   const double steps =
       view.loops.empty() ? 1 : static_cast<double>(at.counts.trip(static_cast<int>(view.loops.size()) - 1));
-  return copied_element_cycles(offsets, {inner, steps}, element_cycles_of(at.timing));
+  return copied_element_cycles(offsets, {variable(1), steps, variable(2)}, element_cycles_of(at.timing));
 }
 
 /// Do calls update sums in registers, one after another?
