@@ -170,6 +170,17 @@ TEST(SymbolicBlocks, EdgesOfACroppedImage) {
   run_sizes(symbolic_cropped, 10);
 }
 
+/// Weights of a window are packed in pairs, each pair for all lanes: the last one ends where the tensor does.
+TEST(SymbolicBlocks, ReplicasAreReadAsTheyLie) {
+  run_sizes(R"(kernel: windows
+dims: {K: 31, P: 7, R: 1, Q: 16, S: {min: 1, max: 5}}
+tensors: {I: {shape: [1, K, 3*P + R - 3, 3*Q + S - 3], dtype: bf16}, F: {shape: [K, R, S], dtype: bf16}, O: {shape: [1, K, P, Q]}}
+compute:
+  - O[n,k,p,q] += f32(I[n,k,3*p+r,3*q+s]) * f32(F[k,r,s])
+)",
+            12);
+}
+
 /// Infinite inputs: a product with what lies outside would be no number.
 TEST(SymbolicBlocks, ExactProgramsHaveNoEdges) {
   CompileOptions options;
