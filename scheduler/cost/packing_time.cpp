@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "hwdesc/model/cache_line.h"
 #include "hwdesc/model/parallel_units.h"
 #include "hwdesc/model/timing_choice.h"
 #include "scheduler/cost/cache_traffic.h"
@@ -28,9 +29,9 @@ std::optional<PackingMove> move_of(const ResolvedNest& view, const StagedTile& s
 }
 
 /// Digits in the loop order of the copy, innermost last: all digits of the dim that is contiguous in the tensor move
-/// together to the inside, if the last digit is of it or a move handles the digits inside it
-/// (scheduler/lowering/tile_copy.cpp).
-std::vector<SplitDigit> digits_in_copy_order(const StagedTile& s, const AffineExpr& offset, bool by_move) {
+/// together to the inside, if the last digit is of it or a move handles the digits inside it, part of a line each
+/// (scheduler/lowering/block_loops.cpp).
+std::vector<SplitDigit> digits_in_copy_order(const StagedTile& s, const AffineExpr& offset, bool parts_of_lines) {
   std::vector<SplitDigit> digits = s.facts->digits;
   for (std::size_t q = digits.size(); q-- > 0;) {
     const auto name = digits[q].form.as_dim();
@@ -40,7 +41,7 @@ std::vector<SplitDigit> digits_in_copy_order(const StagedTile& s, const AffineEx
                             [&](const SplitDigit& d) { return !(d.form == form); });
       break;
     }
-    if (!by_move) break;
+    if (!parts_of_lines) break;
   }
   return digits;
 }
@@ -73,13 +74,14 @@ std::int64_t step_of(const LayoutDigit& digit, const AffineExpr& offset) {
 }
 
 /// `[c/8, h, w, c%8]` of images: a store of 8 neighbours, from 8 rows that the loop around it follows. Compilers make
-/// one vector of them: 1.0 cycles an element of 45x45 images (GCC 12, AVX2, Zen 3), 2.5 with a store each.
+/// one vector of them: 1.0 cycles an element of 45x45 images (GCC 12, AVX2, Zen 3), 2.5 with a store each. So are
+/// panels of several of these stores, `[i/14, k/4, i%14, k%4]`.
 bool is_interleaved(const std::vector<LayoutDigit>& layout, const AffineExpr& offset) {
-  constexpr std::int64_t most_rows = 8;
+  constexpr std::int64_t most_rows = 8, least_stores = 8;
   if (layout.size() < 2 || !offset.is_linear()) return false;
   const auto rows = split_digit(layout.back().index), along = split_digit(layout[layout.size() - 2].index);
   return rows && along && rows->divide == 1 && rows->modulo > 1 && rows->modulo <= most_rows && along->divide == 1 &&
-         along->modulo == 0 && step_of(layout[layout.size() - 2], offset) == 1;
+         (along->modulo == 0 || along->modulo >= least_stores) && step_of(layout[layout.size() - 2], offset) == 1;
 }
 
 /// Cycles per element of a scalar loop that makes the copy, times the replication in the layout. Divisions by dims of
@@ -123,10 +125,10 @@ double cycles_by_element(const ResolvedNest& view, const StagedTile& s) {
 }
 
 /// Loops of the copy with constant strides in the tensor.
-void add_loops(const ResolvedNest& view, const StagedTile& s, bool by_move, PackedCopyFacts& copy) {
+void add_loops(const ResolvedNest& view, const StagedTile& s, bool parts_of_lines, PackedCopyFacts& copy) {
   const AffineExpr offset = position(access_of(view.statement, s.access).index, copied_tensor(view, s.access));
   const std::vector<SplitDigit> digits =
-      offset.is_linear() ? digits_in_copy_order(s, offset, by_move) : std::vector<SplitDigit>{};
+      offset.is_linear() ? digits_in_copy_order(s, offset, parts_of_lines) : std::vector<SplitDigit>{};
   copy.regular = !digits.empty();
   for (auto split = digits.rbegin(); split != digits.rend(); ++split) {
     const auto name = split->form.as_dim();
@@ -147,7 +149,8 @@ const PackedCopyFacts& copy_facts(const ResolvedNest& view, const StagedTile& s)
   if (known != all.end()) return **known;
   const auto move = move_of(view, s, tile);
   PackedCopyFacts copy{s.access, s.parent < 0, std::move(tile), move ? move->cycles : cycles_by_element(view, s), {}};
-  add_loops(view, s, move.has_value(), copy);
+  const std::int64_t size = bytes(copied_tensor(view, s.access).dtype);
+  add_loops(view, s, move && move->run * size < cache_line(*view.model), copy);
   if (!move && executes_a_stream(*view.model))
     if (const auto by_elements = scalar_copy(view, s))
       copy.filled = by_elements->filled, copy.drained = by_elements->drained;

@@ -52,9 +52,9 @@ bool is_inner_digit(const AffineExpr& axis) {
 }
 
 // Coordinates in the order of their axes, those without an axis first. The blocks of `last` move next to its elements,
-// or sub-blocks, if these are innermost.
+// or sub-blocks, if these are innermost, or inside one instruction that takes part of a line.
 std::vector<BlockLoop> loop_order(const TileLayout& tile, const BlockTiling& tiling) {
-  const auto& [blocks, covered, unroll, last] = tiling;
+  const auto& [blocks, covered, unroll, last, parts_of_lines] = tiling;
   using Over = BlockLoop::Over;
   std::vector<BlockLoop> order;
   std::vector<bool> outer_seen(tile.coordinates.size()), inner_seen(tile.coordinates.size());
@@ -86,12 +86,13 @@ std::vector<BlockLoop> loop_order(const TileLayout& tile, const BlockTiling& til
     if (!outer_seen[i]) order.insert(order.begin(), outer(i));
     if (!inner_seen[i] && has_inner(i)) add_inner(i);
   }
-  if (last && order.size() > 2 && order.back().coordinate == *last)
-    for (auto at = order.begin(); at + 2 < order.end(); ++at)
-      if (at->coordinate == *last) {
-        std::rotate(at, at + 1, order.end() - 1);
-        break;
-      }
+  if (!last || order.empty()) return order;
+  const bool inside_instruction = parts_of_lines && covered[*last] && !has_sub_blocks(*last);
+  if (!inside_instruction && order.back().coordinate != *last) return order;
+  const auto end = order.end() - (inside_instruction ? 0 : 1);
+  const auto blocks_of_last =
+      std::find_if(order.begin(), end, [&](const BlockLoop& loop) { return loop.coordinate == *last; });
+  if (blocks_of_last != end) std::rotate(blocks_of_last, blocks_of_last + 1, end);
   return order;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "hwdesc/model/cache_line.h"
 #include "ir/legal.h"
 #include "ir/symbolic/known_bounds.h"
 #include "scheduler/lowering/async_groups.h"
@@ -456,7 +457,14 @@ class NamedMoves {
       return reaches_out ? one(begin, valid) : EndGuards{lowering_, copy_, shape, begin, in_tensor}.from(0, valid);
     };
     return for_each_block(lowering_, copy_.copied_tile(),
-                          {shape.blocks, shape.covered(), copy_.unroll, copy_.along_rows}, body);
+                          {shape.blocks, shape.covered(), copy_.unroll, copy_.along_rows, takes_parts_of_lines(shape)},
+                          body);
+  }
+
+  /// Of the tensor's rows; the next block along a row is then in the same line.
+  bool takes_parts_of_lines(const MoveShape& shape) const {
+    const std::int64_t size = bytes(lowering_.buffer(copy_.inner->buffer).dtype);
+    return copy_.along_rows && shape.blocks[*copy_.along_rows] * size < cache_line(lowering_.model);
   }
 
   bool has_failed(const MoveShape& shape) const {  // independent of the move

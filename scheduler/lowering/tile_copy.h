@@ -84,6 +84,7 @@ struct BlockTiling {
   std::vector<bool> covered;  ///< by coordinate: one instruction covers the block; else its elements are looped over
   bool unroll = false;
   std::optional<std::size_t> last = {};  ///< a coordinate to visit completely, if the last axis is part of it
+  bool parts_of_lines = false;           ///< an instruction takes part of a cache line along `last`: then always
 };
 
 /// The nodes of one block: `begin` is each coordinate's value at the block (or element), `valid` the number of valid

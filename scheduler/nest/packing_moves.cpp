@@ -98,12 +98,17 @@ class MoveFit {
  public:
   MoveFit(const PackedCopy& copy, const std::vector<DimPlaces>& dims) : copy_(copy), dims_(dims) {}
 
-  /// The most elements of one call; 0: the move does not fit.
-  double elements_per_move(const Instruction& move) {
+  struct Call {
+    double elements = 0;  ///< 0: the move does not fit
+    std::int64_t run = 1;
+  };
+
+  /// The call with the most elements.
+  Call largest_call(const Instruction& move) {
     move_ = &move;
     taken_.assign(dims_.size(), false);
-    best_ = 0;
-    assign(0, 1);
+    best_ = {};
+    assign(0, {1, 1});
     return best_;
   }
 
@@ -133,9 +138,9 @@ class MoveFit {
     return copy_.is_input ? one.block > 1 : copy_.domain->dims[one.dim].extent % count == 0;
   }
 
-  void assign(std::size_t d, double elements) {
+  void assign(std::size_t d, Call call) {
     if (d == move_->ranges.size()) {
-      best_ = std::max(best_, elements);
+      if (call.elements > best_.elements) best_ = call;
       return;
     }
     for (std::size_t i = 0; i < dims_.size(); ++i) {
@@ -143,7 +148,8 @@ class MoveFit {
       const std::int64_t count = part(dims_[i], move_->ranges[d]);
       if (count < 1 || !fits(dims_[i], d, count) || !keeps_to_tile(dims_[i], move_->ranges[d], count)) continue;
       taken_[i] = true;
-      assign(d + 1, elements * static_cast<double>(std::min(count, copy_.tile[dims_[i].dim])));
+      const std::int64_t valid = std::min(count, copy_.tile[dims_[i].dim]);
+      assign(d + 1, {call.elements * static_cast<double>(valid), dims_[i].stride == 1 ? valid : call.run});
       taken_[i] = false;
     }
   }
@@ -152,7 +158,7 @@ class MoveFit {
   const std::vector<DimPlaces>& dims_;
   const Instruction* move_ = nullptr;
   std::vector<bool> taken_;
-  double best_ = 0;
+  Call best_;
 };
 
 }  // namespace
@@ -167,10 +173,10 @@ std::optional<PackingMove> packing_move(const PackedCopy& copy, const HardwareMo
         !type_refusal(move, 1, copy.tensor->dtype).empty())
       continue;
     if (!dims && !(dims = dims_of(copy))) return std::nullopt;
-    const double elements = MoveFit(copy, *dims).elements_per_move(move);
+    const auto [elements, run] = MoveFit(copy, *dims).largest_call(move);
     if (elements < 1) continue;
     const double cycles = full_interval(move) / elements;
-    if (!best || cycles < best->cycles) best = {id, cycles};
+    if (!best || cycles < best->cycles) best = {id, cycles, run};
   }
   return best;
 }

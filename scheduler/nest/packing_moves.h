@@ -13,7 +13,8 @@ namespace isamap {
 
 struct PackingMove {
   InstructionId move;
-  double cycles = 0;  ///< per element
+  double cycles = 0;     ///< per element
+  std::int64_t run = 1;  ///< elements of one call that are contiguous in the tensor
 };
 
 /// A packed copy of a tensor in the same memory, with a layout of digits.

@@ -6,6 +6,7 @@
 
 #include "ir/text/access_name.h"
 #include "scheduler/nest/resolved_nest.h"
+#include "scheduler/space/packed_panels.h"
 #include "scheduler/space/prefetch_stages.h"
 #include "scheduler/space/streaming_stores.h"
 #include "support/arithmetic.h"
@@ -37,48 +38,6 @@ std::vector<std::string> dims_of(const CpuTemplate& form, DimKind kind) {
   for (const Dim& dim : form.statement->domain.dims)
     if (dim.kind == kind) names.push_back(dim.name);
   return names;
-}
-
-/// Widens blocks of one call, [j/16, k, j%16], to panels of the register tile, [j/48, k, j%48]: a step of the loop
-/// around the calls then reads one row, and consecutive rows are prefetched by hardware.
-std::vector<LayoutDigit> panels(const CpuTemplate& form, std::vector<LayoutDigit> layout) {
-  if (!form.tiles.empty()) return layout;
-  for (const auto& [dim, tile] : form.register_tile) {
-    const AffineExpr whole = AffineExpr::dim(dim);
-    const std::int64_t step = step_of(form, dim);
-    if (tile <= step || tile % step != 0) continue;
-    const auto digit = [&](const AffineExpr& e) {
-      return std::find_if(layout.begin(), layout.end(), [&](const LayoutDigit& d) { return d.index == e; });
-    };
-    const auto outer = digit(floordiv(whole, step)), inner = digit(mod(whole, step));
-    if (outer == layout.end() || inner == layout.end()) continue;
-    outer->index = floordiv(whole, tile);
-    inner->index = mod(whole, tile);
-  }
-  return layout;
-}
-
-/// Are the tiles of an access disjoint along this dim?
-bool disjoint_along(const CpuTemplate& form, int access, const std::string& dim) {
-  const auto& index = access_of(*form.statement, access).index;
-  return uses(access_of(*form.statement, access), dim) &&
-         std::all_of(index.begin(), index.end(), [&](const AffineExpr& e) {
-           const auto names = e.names();
-           return !names.contains(dim) || names.size() == 1;
-         });
-}
-
-/// An input with disjoint tiles along the outermost loop is packed tile by tile, so that it is still cached when
-/// used; also below loops distributed over threads, if their tiles are disjoint.
-bool packs_inside(const CpuTemplate& form, int access) {
-  if (access == 0 || form.ahead_of_time[static_cast<std::size_t>(access)] || !form.tiles.empty() ||
-      !in_registers(form, 0) || form.parallel_order.empty())
-    return false;
-  for (const CpuTemplate::OnUnit& on : form.units)
-    if (form.model->unit(on.id).threads.loop.empty() || !disjoint_along(form, access, on.dim)) return false;
-  for (const auto& [dim, block] : form.blocks)  // each block would repack it
-    if (!uses(access_of(*form.statement, access), dim)) return false;
-  return disjoint_along(form, access, form.parallel_order.front());
 }
 
 // Collects lines and the current tile of each dim, so that loops of one step are omitted.
@@ -160,7 +119,7 @@ class Builder {
     line.ahead = line.buffers - 1;
     line.tensor = tensor(access);
     line.memory = form_.model->memory(hop.memory).name;
-    line.layout = hop.packed ? panels(form_, hop.layout) : hop.layout;
+    line.layout = hop.packed ? panel_layout(form_, access, hop.layout) : hop.layout;
     line.ahead_of_time = hop.packed && form_.ahead_of_time[static_cast<std::size_t>(access)];
     const bool given = form_.kernel->tensors[access_of(*form_.statement, access).tensor.index()].inout;  // added to
     if (access == 0 && !hop.packed && !given && can_start_at_zero(*form_.pairing.instruction)) line.first = First::flag;
@@ -244,8 +203,7 @@ class Builder {
     for (const auto& [dim, part] : form_.cuts) loop(dim, part, false);  // accumulators then load partial sums
     if (!form_.parallel_order.empty()) {
       const std::string& outermost = form_.parallel_order.front();
-      const auto it = form_.register_tile.find(outermost);
-      loop(outermost, it == form_.register_tile.end() ? step_of(form_, outermost) : it->second, false);
+      loop(outermost, packed_at_once(form_, tile_.at(outermost)), false);
     }
     packed_copies(true);
     loops(DimKind::parallel, form_.register_tile, false);

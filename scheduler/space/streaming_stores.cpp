@@ -5,18 +5,12 @@
 #include <set>
 
 #include "hwdesc/model/async_kind.h"
+#include "hwdesc/model/cache_line.h"
 #include "scheduler/nest/instruction_timing.h"
 #include "scheduler/nest/operand_compatibility.h"
 
 namespace isamap {
 namespace {
-
-std::int64_t line_of_caches(const HardwareModel& model) {
-  std::int64_t line = 0;
-  for (const Memory& m : model.memories())
-    if (m.kind == MemoryKind::cache) line = std::max(line, m.line);
-  return line;
-}
 
 /// Do the tensors of a statement exceed the private caches of a core, or every cache if the output is read next?
 bool outgrow_caches(const Kernel& kernel, const Computation& statement, const HardwareModel& model) {
@@ -39,7 +33,7 @@ bool is_streaming_store(const Instruction& move, DType dtype, const HardwareMode
   for (const DimRange& range : move.ranges) elements *= range.max;
   return link.via.empty() && link.to == model.home() && model.memory(link.from).is_register() &&
          type_refusal(move, 0, dtype).empty() && type_refusal(move, 1, dtype).empty() &&
-         elements * bytes(dtype) % std::max<std::int64_t>(line_of_caches(model), 1) == 0;
+         elements * bytes(dtype) % std::max<std::int64_t>(cache_line(model), 1) == 0;
 }
 
 }  // namespace
@@ -49,11 +43,11 @@ bool can_stream_stores(const Kernel& kernel, StatementId statement, const Hardwa
   const TensorId written = computation.write.tensor;
   const Tensor& output = kernel.tensors[written.index()];
   if (!outgrow_caches(kernel, computation, model)) return false;
-  if (output.shape.empty() || output.inout || line_of_caches(model) == 0 || !kernel.repeats.empty()) return false;
+  if (output.shape.empty() || output.inout || cache_line(model) == 0 || !kernel.repeats.empty()) return false;
   for (const Computation& s : kernel.statements)
     for (const Access& read : s.reads)
       if (read.tensor == written) return false;
-  return output.shape.back() * bytes(output.dtype) % line_of_caches(model) == 0 &&
+  return output.shape.back() * bytes(output.dtype) % cache_line(model) == 0 &&
          std::any_of(model.instructions().begin(), model.instructions().end(),
                      [&](const Instruction& i) { return is_streaming_store(i, output.dtype, model); });
 }

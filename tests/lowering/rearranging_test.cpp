@@ -30,6 +30,9 @@ std::vector<std::string> below(std::vector<std::string> above, const std::vector
   return above;
 }
 
+const std::vector<std::string> quads{"stage C in vec",    "for k by 4",         "stage B in vec",
+                                     "for i by 1 unroll", "for j by 16 unroll", "do s0 with dpbusd_bcast(j=j, k=k)"};
+
 const char* const bf16 = "A=bf16,B=bf16,C=f32";
 
 std::vector<Case> cases() {
@@ -71,6 +74,21 @@ std::vector<Case> cases() {
        "x86_avx512",
        below({"stage B in ram as [j/32, k, j%32]", "for j by 32", "for i by 6"}, vectors),
        {}},
+      // Several panels at a time, their rows copied along rows of the tensor.
+      {"C[i,j] += s32(A[i,k])*s32(B[k,j])",
+       "A=u8,B=s8,C=s32",
+       "x86_avx512_vnni",
+       below({"stage A in ram as [i, k/4, k%4]", "for j by 128", "stage B in ram as [j/16, k/4, j%16, k%4]",
+              "for j by 16", "for i by 6"},
+             quads),
+       {"words_of_quads("}},
+      {"C[i,j] += s32(A[k,i])*s32(B[k,j])",
+       "A=u8,B=s8,C=s32",
+       "x86_avx512_vnni",
+       below({"stage A in ram as [i/6, k/4, i%6, k%4]", "for j by 96", "stage B in ram as [j/32, k/4, j%32, k%4]",
+              "for j by 32", "for i by 6"},
+             quads),
+       {"words_of_quads("}},
   };
 }
 
@@ -94,9 +112,24 @@ TEST(PackingMove, ByTheMoveThatLiesSo) {
       ASSERT_TRUE(unit) << render(unit.diagnostics());
       EXPECT_EQ(unit->text.find("turn_words"), std::string::npos) << unit->text;
     }
-    for (const std::string other : {"words_of_pairs(", "words_across(", "pairs_across("})
+    for (const std::string other : {"words_of_pairs(", "words_across(", "pairs_across(", "words_of_quads("})
       EXPECT_EQ(calls(*program, model, other), c.by.contains(other)) << c.compute << " " << c.dtypes << ": " << other;
   }
+}
+
+/// Panels of 16 bytes of a row: the eight of a row of 128 are copied before the next four rows.
+TEST(PackingMove, PartsOfALineFollowEachOther) {
+  const HardwareModel model = machine("x86_avx512_vnni");
+  const auto program =
+      lower(schedule_of(below({"for j by 128", "stage B in ram as [j/16, k/4, j%16, k%4]", "for j by 16"}, quads)),
+            formula("C[i,j] += s32(A[i,k])*s32(B[k,j])", "i=8,j=256,k=64", "A=u8,B=s8,C=s32"), model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  const auto unit = print_cpp(*program, model);
+  ASSERT_TRUE(unit) << render(unit.diagnostics());
+  const std::size_t rows = unit->text.find("k1 < 16"), parts = unit->text.find("j2 < 8");
+  ASSERT_NE(rows, std::string::npos) << unit->text;
+  ASSERT_NE(parts, std::string::npos) << unit->text;
+  EXPECT_LT(rows, parts) << unit->text;
 }
 
 void changes_no_value_where_blocks_are_cut(Every every) {
