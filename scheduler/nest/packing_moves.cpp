@@ -6,8 +6,10 @@
 
 #include "scheduler/nest/instruction_timing.h"
 #include "scheduler/nest/lowering_support.h"
+#include "scheduler/nest/move_points.h"
 #include "scheduler/nest/operand_compatibility.h"
 #include "scheduler/nest/tile_layout.h"
+#include "support/arithmetic.h"
 
 namespace isamap {
 namespace {
@@ -18,7 +20,6 @@ struct DimPlaces {
   std::size_t dim = 0;
   std::int64_t stride = 0;                                       ///< in the tensor
   std::int64_t block = 1;                                        ///< elements of the innermost digit; 1: not split
-  std::int64_t room = 1;                                         ///< elements of all digits but the outermost
   std::vector<std::pair<SplitDigit, std::int64_t>> digits = {};  ///< of the copy, with their strides
 
   std::int64_t in_tensor(std::int64_t at) const { return stride * at; }
@@ -57,7 +58,6 @@ std::optional<std::vector<DimPlaces>> dims_of(const PackedCopy& copy) {
     for (DimPlaces& one : found)
       if (one.dim == static_cast<std::size_t>(d)) {
         one.digits.emplace_back(*split, step);
-        if (split->modulo > 0) one.room *= split->modulo;
         if (split->modulo > 0 && split->divide == 1) one.block = split->modulo;
       }
     step *= digit_extent(*split, copy.tile[static_cast<std::size_t>(d)]) + (*copy.layout)[q].pad;
@@ -113,14 +113,6 @@ class MoveFit {
   }
 
  private:
-  /// As move_tilings.cpp: several blocks, one, or a divisor of it.
-  static std::int64_t part(const DimPlaces& one, const DimRange& range) {
-    if (one.block <= 1) return range.max;
-    if (range.max % one.block == 0 && one.room % range.max == 0) return range.max;
-    if (one.block <= range.max) return one.block;
-    return one.block % range.max == 0 ? range.max : 0;
-  }
-
   bool fits(const DimPlaces& one, std::size_t d, std::int64_t count) const {
     const std::string& name = move_->statement().domain.dims[d].name;
     const Operand& to = move_->operands[operand_of_access(*move_, 0).index()];
@@ -145,12 +137,15 @@ class MoveFit {
     }
     for (std::size_t i = 0; i < dims_.size(); ++i) {
       if (taken_[i]) continue;
-      const std::int64_t count = part(dims_[i], move_->ranges[d]);
-      if (count < 1 || !fits(dims_[i], d, count) || !keeps_to_tile(dims_[i], move_->ranges[d], count)) continue;
-      taken_[i] = true;
-      const std::int64_t valid = std::min(count, copy_.tile[dims_[i].dim]);
-      assign(d + 1, {call.elements * static_cast<double>(valid), dims_[i].stride == 1 ? valid : call.run});
-      taken_[i] = false;
+      const std::int64_t extent = copy_.tile[dims_[i].dim];
+      const CutCoordinate cut{round_up(std::max<std::int64_t>(extent, 1), dims_[i].block), dims_[i].block, true};
+      for (const std::int64_t count : points_of_move(cut, move_->ranges[d], false)) {
+        if (!fits(dims_[i], d, count) || !keeps_to_tile(dims_[i], move_->ranges[d], count)) continue;
+        taken_[i] = true;
+        const std::int64_t valid = std::min(count, extent);
+        assign(d + 1, {call.elements * static_cast<double>(valid), dims_[i].stride == 1 ? valid : call.run});
+        taken_[i] = false;
+      }
     }
   }
 

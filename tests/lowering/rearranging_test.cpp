@@ -89,6 +89,14 @@ std::vector<Case> cases() {
               "for j by 32", "for i by 6"},
              quads),
        {"words_of_quads("}},
+      // 64 bytes of a row are 16 blocks of the layout.
+      {"C[i,j] += s32(A[i,k])*s32(B[j,k])",
+       "A=u8,B=s8,C=s32",
+       "x86_avx512_vnni",
+       below(
+           {"stage A in ram as [i, k/4, k%4]", "stage B in ram as [j/32, k/4, j%32, k%4]", "for j by 32", "for i by 6"},
+           quads),
+       {"words_across("}},
   };
 }
 
