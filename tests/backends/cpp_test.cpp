@@ -192,6 +192,36 @@ TEST(Cpp, PacksAheadOfTimeAndUsesScratch) {
             std::string::npos);
 }
 
+/// Each word that is turned is written to a place of floats, and read as one.
+const char* const turned_text = R"(program turned
+kernel
+  kernel turned
+  tensor A: f32[6,8]
+  tensor C: f32[6,8]
+  s0: C[i,j] = A[i,j] over i: 6, j: 8
+buffers
+  A: f32[6,8] in ram strides [8,1] align 4 at 0 of A argument
+  C: f32[6,8] in ram strides [8,1] align 4 at 192 of C argument
+  P: f32[8,8] in ram strides [8,1] align 64 at 384 of A
+schedule
+body
+  for i in 8
+    for j in 8
+      P[i, j] = 0 on core
+  for i in 6
+    for j in 8
+      C[i, j] = 0 on core
+  for i in 6
+    for j in 8
+      call across_b32(P[j/4 + $k, $j], A[i + $j, j + $k]) extents [1,1]
+      C[i, j] = P[i/3, 0] on core
+)";
+
+TEST(Cpp, WordsThatAreTurnedAreReadAsFloats) {
+  const auto model = machine("x86_avx2");
+  expect_same(program(model, turned_text), model);
+}
+
 TEST(Cpp, PrintsTheGoldenFile) {
   const auto model = machine("x86_avx512");
   const auto files = emit(program(model, gemm_text), model);
