@@ -316,8 +316,15 @@ void JobStore::mark(const std::vector<Mark>& marks) {
     if (claim) line["claim"] = true;
     text += line.dump() + "\n";
   }
-  const Descriptor open(::open(state_->now_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (open.get() >= 0) write_all(open.get(), text);  // a mark that cannot be written costs nothing but the mark
+  // Put in place whole: who looks while it is written again sees the marks before or those after.
+  const std::string temporary = state_->now_path + ".tmp";
+  {
+    const Descriptor open(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (open.get() >= 0 && write_all(open.get(), text) && std::rename(temporary.c_str(), state_->now_path.c_str()) == 0)
+      return;
+  }
+  std::error_code ignored;  // a mark that cannot be written costs nothing but the mark
+  for (const std::string& path : {temporary, state_->now_path}) fs::remove(path, ignored);
 }
 
 std::vector<Running> JobStore::running() const {

@@ -116,15 +116,16 @@ void JobQueue::begin_at_own_place() {
   std::rotate(ready_.begin(), std::lower_bound(ready_.begin(), ready_.end(), own), ready_.end());
 }
 
+/// Marks before records: others record a job before they take its mark back, so no job escapes between the two looks.
 Diagnostics JobQueue::see_others() {
   const double begun = steady_seconds();
-  Diagnostics found = store_.refresh();
   elsewhere_.clear(), taken_.clear();
   for (const Running& one : store_.running()) {
     if (!one.alive) continue;
     elsewhere_.insert(one.key);
     if (!yields_to_us(one)) taken_.insert(one.key);
   }
+  Diagnostics found = store_.refresh();
   looked_ = steady_seconds();
   look_took_ = looked_ - begun;
   return found;

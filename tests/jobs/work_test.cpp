@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <thread>
@@ -312,6 +313,53 @@ TEST(Work, WhatComesAfterFailuresAloneIsGivenUp) {
   const WorkEnd end = run(plan, fresh("after_none"), runner);
   EXPECT_EQ(end.wrong, (std::vector<std::size_t>{0, 1, 2}));
   EXPECT_EQ(end.given_up, std::vector<std::size_t>{3}) << "nothing to read";
+}
+
+/// A worker that does one job after another: at each moment one is marked, and those before it are recorded.
+class OneAfterAnother {
+ public:
+  OneAfterAnother(const Plan& plan, const std::string& path)
+      : plan_(plan), store_(std::move(*JobStore::open(path, true))), thread_([this] { run(); }) {}
+  ~OneAfterAnother() { thread_.join(); }
+  std::size_t at() const { return at_; }  ///< this one is marked or recorded
+
+ private:
+  void run() {
+    for (std::size_t j = 0; j < plan_.jobs.size(); ++j) {
+      store_.mark({{plan_.jobs[j].key, 1, true}});
+      at_ = j;
+      store_.mark({{plan_.jobs[j].key, 2, false}});
+      store_.append({plan_.jobs[j].key, plan_.jobs[j].text, End::ok, 1, 3, "1", {}, {"here", "", ""}, 1});
+      store_.mark({{plan_.jobs[j].key, 2, false}, {plan_.jobs[std::min(j + 1, plan_.jobs.size() - 1)].key, 1, true}});
+    }
+  }
+  const Plan& plan_;
+  JobStore store_;
+  std::atomic<std::size_t> at_ = 0;
+  std::thread thread_;
+};
+
+TEST(Work, NoJobOfOthersIsEverReady) {
+  const Plan plan = plan_of(150);
+  const std::string path = fresh("never_ready");
+  auto store = JobStore::open(path, true);
+  ASSERT_TRUE(store);
+  {
+    auto first = JobStore::open(path, true);
+    first->mark({{plan.jobs[0].key, 1, true}});
+    const OneAfterAnother other(plan, path);
+    JobQueue queue(plan, *store, {});
+    int ready = 0;
+    while (other.at() + 1 < plan.jobs.size()) {
+      const std::size_t at = other.at();
+      ASSERT_FALSE(has_errors(queue.refresh()));
+      while (const auto job = queue.next()) {
+        ready += *job <= at ? 1 : 0;
+        queue.give_back(*job);
+      }
+    }
+    EXPECT_EQ(ready, 0);
+  }
 }
 
 TEST(Work, WhatComesAfterOthersWaitsForTheirLastAttempt) {
