@@ -292,6 +292,14 @@ struct PackedWeights {
   std::int64_t rows, k, bits, block, blocks, each;  ///< each: integers in a byte, the lowest bits first
 };
 
+/// An input of `each` elements for a row has a row for each of `rows`, or all in one.
+void expect_rows(const Maker& m, std::size_t i, const std::string& what, std::int64_t rows, std::int64_t each) {
+  const Sizes table{rows, each}, flat{rows * each};
+  if (m.shape(i) != table && m.shape(i) != flat)
+    throw contradiction(fmt::format("{} of {} where {} or {} are needed", what, sizes_text(m.shape(i)),
+                                    sizes_text(table), sizes_text(flat)));
+}
+
 PackedWeights packed_weights(const Maker& m) {
   PackedWeights w{m.integer("N", 0), m.integer("K", 0), m.integer("bits", 4), m.integer("block_size", 0), 0, 0};
   if (w.bits != 2 && w.bits != 4 && w.bits != 8)
@@ -303,11 +311,12 @@ PackedWeights packed_weights(const Maker& m) {
   const Sizes bytes{w.rows, w.blocks, w.block / w.each};
   if (m.shape(1) != bytes || m.dtype(1) != DType::u8)
     throw contradiction("the weights " + sizes_text(m.shape(1)) + " are no bytes of " + sizes_text(bytes));
-  if (product_of(m.shape(2)) != w.rows * w.blocks)
-    throw contradiction(fmt::format("{} scales for {} blocks of {} rows", product_of(m.shape(2)), w.blocks, w.rows));
+  expect_rows(m, 2, "scales", w.rows, w.blocks);
   if (m.shape(0).empty() || m.shape(0).back() != w.k)
     throw contradiction("the operand " + sizes_text(m.shape(0)) + fmt::format(" and weights of {}", w.k));
   if (m.has(4)) throw Refused{"groups by an index (g_idx)", "weights in the order of their blocks"};
+  if (m.has(5) && m.shape(5) != Sizes{w.rows})
+    throw contradiction(fmt::format("a bias of {} for {} rows of weights", sizes_text(m.shape(5)), w.rows));
   return w;
 }
 
@@ -325,15 +334,11 @@ void say_unpacked(Maker& m, const PackedWeights& w, const std::string& to, const
 std::string zero_point(Maker& m, const PackedWeights& w, const std::string& b) {
   if (!m.has(3)) return std::to_string(1 << (w.bits - 1));
   if (m.dtype(3) != DType::u8) {
-    if (product_of(m.shape(3)) != w.rows * w.blocks)
-      throw contradiction(
-          fmt::format("{} zero points for {} blocks of {} rows", product_of(m.shape(3)), w.blocks, w.rows));
+    expect_rows(m, 3, "zero points", w.rows, w.blocks);
     return fmt::format("f32(X3[{}])", m.rank(3) == 1 ? fmt::format("{}*j + {}", w.blocks, b) : "j," + b);
   }
   const std::int64_t bytes = (w.blocks + w.each - 1) / w.each;
-  if (product_of(m.shape(3)) != w.rows * bytes)
-    throw contradiction(
-        fmt::format("{} bytes of zero points for {} blocks of {} rows", product_of(m.shape(3)), w.blocks, w.rows));
+  expect_rows(m, 3, "bytes of zero points", w.rows, bytes);
   say_unpacked(m, w, "Z", m.rank(3) == 1 ? fmt::format("X3[{}*j + h]", bytes) : "X3[j,h]", bytes);
   return "f32(Z[j," + b + "])";
 }

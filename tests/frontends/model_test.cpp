@@ -1317,6 +1317,28 @@ TEST_F(ModelTest, TypesThatNoOperatorTakes) {
     EXPECT_EQ(problems(graph), path_ + ": node 0 " + expected + "\n");
 }
 
+/// MatMulNBits of 4 rows of 40 weights in blocks of 16.
+TEST_F(ModelTest, PackedWeightsOfOtherShapesAreErrors) {
+  const auto packed = [](const Shape& scales, const Shape& zeros, int zero_type, const Shape& bias) {
+    return input("x", {2, 40}) + input("w", {4, 3, 8}, 2) + input("s", scales) + input("z", zeros, zero_type) +
+           input("b", bias) +
+           node("MatMulNBits", {"x", "w", "s", "z", "", "b"}, "y",
+                text(7, "com.microsoft") + integer("N", 4) + integer("K", 40) + integer("block_size", 16)) +
+           output("y");
+  };
+  const Shape table{4, 3}, zeros{4, 2}, bias{4};
+  EXPECT_EQ(problems(packed(table, zeros, 2, bias)), "none; refused: ");
+  EXPECT_EQ(problems(packed({12}, {8}, 2, bias)), "none; refused: ");
+  EXPECT_EQ(problems(packed({12}, {12}, 1, bias)), "none; refused: ");
+  for (const auto& [graph, expected] : std::vector<std::pair<std::string, std::string>>{
+           {packed({3, 4}, zeros, 2, bias), "scales of [3, 4] where [4, 3] or [12] are needed"},
+           {packed({4, 3, 1}, zeros, 2, bias), "scales of [4, 3, 1] where [4, 3] or [12] are needed"},
+           {packed(table, {2, 4}, 2, bias), "bytes of zero points of [2, 4] where [4, 2] or [8] are needed"},
+           {packed(table, {3, 4}, 1, bias), "zero points of [3, 4] where [4, 3] or [12] are needed"},
+           {packed(table, zeros, 2, {5}), "a bias of [5] for 4 rows of weights"}})
+    EXPECT_NE(problems(graph).find(": node 0 (MatMulNBits): " + expected), std::string::npos) << problems(graph);
+}
+
 TEST_F(ModelTest, SizesThatContradictAreErrors) {
   const auto attention = [](std::int64_t q, std::int64_t k, std::int64_t v) {
     return one("Attention", {{"q", {1, 5, q}}, {"k", {1, 5, k}}, {"v", {1, 5, v}}},
