@@ -165,7 +165,7 @@ class Manager {
           MPI_SUCCESS)
         return;  // it has died since
       Worker& worker = workers_[static_cast<std::size_t>(status.MPI_SOURCE)];
-      worker.state = Worker::State::there;
+      if (worker.state == Worker::State::coming) worker.state = Worker::State::there;  // a dead one's words may be late
       if (report.job != no_job) {
         const auto job = static_cast<std::size_t>(report.job);
         std::erase(worker.jobs, job);
