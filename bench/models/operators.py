@@ -258,6 +258,8 @@ def difference(ours, theirs):
     """The largest of all outputs, of the largest value."""
     def of(a, b):
         a, b = a.astype(np.float64), np.asarray(b, np.float64)
+        if a.shape != b.shape or (np.isnan(a) != np.isnan(b)).any():
+            return float("inf")
         return float(np.nanmax(np.abs(a - b)) / max(1e-30, np.nanmax(np.abs(b)))) if b.size else 0.0
     return max(of(a, b) for a, b in zip(ours, theirs))
 
