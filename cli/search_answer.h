@@ -3,6 +3,7 @@
 // Results and output of `schedule` and `tune`, shared with `replay`.
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,11 +24,17 @@ struct SearchAnswer {
 /// `seconds`: replaces the clock in a replay.
 SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::optional<double> seconds);
 
-/// The programs of one statement's candidates; `numbers`: of their trials.
-using Measurer = std::function<std::vector<Measured>(std::int64_t statement, const std::vector<std::int64_t>& numbers,
-                                                     const std::vector<Program>& programs, const HardwareModel& model)>;
-/// Measures by running them.
-Measurer by_running(const MeasureOptions& options);
+/// The programs of one statement's candidates.
+struct MeasuredPrograms {
+  std::int64_t statement = 0;
+  bool last = false;                         ///< no statement follows
+  const std::vector<std::int64_t>& numbers;  ///< of their trials
+  const std::vector<Program>& programs;
+  const HardwareModel& model;
+};
+using Measurer = std::function<std::vector<Measured>(const MeasuredPrograms&)>;
+/// Measures by running them; of the last statement also what other compilers make of the fastest.
+Measurer by_running(const MeasureOptions& options, const std::shared_ptr<CompilerTimes>& times);
 SearchAnswer tune_answer(const Options& options, Recorder& recorder, const Measurer& measurer,
                          const CompilerTimer& compilers, std::optional<double> seconds);
 

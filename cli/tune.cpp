@@ -147,7 +147,8 @@ class Tuning {
                                       const std::vector<Program>& programs) {
     std::vector<std::int64_t> numbers;
     for (const Tried& tried : chosen) numbers.push_back(tried.number);
-    const std::vector<Measured> times = measurer_(static_cast<std::int64_t>(s), numbers, programs, inputs_.model);
+    const std::vector<Measured> times = measurer_(
+        {static_cast<std::int64_t>(s), s + 1 == inputs_.kernel.statements.size(), numbers, programs, inputs_.model});
     return take(s, chosen, times);
   }
 
@@ -224,14 +225,15 @@ std::string text_of(const TuneAnswer& answer) {
 
 }  // namespace
 
-Measurer by_running(const MeasureOptions& options) {
-  return [options](std::int64_t, const std::vector<std::int64_t>&, const std::vector<Program>& programs,
-                   const HardwareModel& model) {
-    const auto runner = make_runner(model);
+Measurer by_running(const MeasureOptions& options, const std::shared_ptr<CompilerTimes>& times) {
+  return [options, times](const MeasuredPrograms& of) {
+    const auto runner = make_runner(of.model);
     MeasureOptions with = options;
-    with.make_another = runners_side_by_side(model);
-    with.ahead = [&model] { compilers_for(model); };  // tries them; the best program is timed by each
-    return measure(programs, *runner, with);
+    with.make_another = runners_side_by_side(of.model);
+    with.ahead = [&of] {  // the best program is timed by each
+      for (const CompilerCommand& one : compilers_for(of.model)) isamap::version_of(one);
+    };
+    return of.last ? times->measure(of.programs, *runner, with, of.model) : measure(of.programs, *runner, with);
   };
 }
 

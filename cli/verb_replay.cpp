@@ -60,15 +60,14 @@ std::string first_difference(const std::vector<lab::TrialRecord>& recorded, std:
 }
 
 Measurer as_recorded(const std::vector<lab::TrialRecord>& trials) {
-  return [&trials](std::int64_t statement, const std::vector<std::int64_t>& numbers, const std::vector<Program>&,
-                   const HardwareModel& model) {
+  return [&trials](const MeasuredPrograms& of) {
     std::vector<Measured> found;
-    const ExecutionMode how = availability(model).how;
-    for (const std::int64_t number : numbers) {
+    const ExecutionMode how = availability(of.model).how;
+    for (const std::int64_t number : of.numbers) {
       Measured m;
       m.executed = how;
       for (const lab::TrialRecord& t : trials)
-        if (t.statement == statement && t.number == number) {
+        if (t.statement == of.statement && t.number == number) {
           m.verdict = t.verdict;
           m.problem = t.problem;
           (how == ExecutionMode::simulator ? m.cycles : m.seconds) = t.measured.value_or(0);

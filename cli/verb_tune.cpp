@@ -29,8 +29,9 @@ Exit verb_tune(const Options& given) {
   measure.jobs = options.schedule.jobs;
   measure.stopped = interrupted;
   measure.alone = [] { return std::make_shared<jobs::DeviceLock>(); };  // of all timings on this machine
+  const auto times = std::make_shared<CompilerTimes>();
   const SearchAnswer answer =
-      tune_answer(options, recorder, by_running(measure), by_every_compiler(measure), std::nullopt);
+      tune_answer(options, recorder, by_running(measure, times), by_every_compiler(measure, times), std::nullopt);
   if (answer.text.empty()) return answer.code;
   if (!interrupted() && !recorder.finish(answer.text)) return Exit::wrong_input;
   return deliver(options, answer.text, answer.code);

@@ -41,19 +41,17 @@ class EachByItsOwn final : public Runner {
   std::vector<std::unique_ptr<Runner>> runners_;
 };
 
-std::vector<lab::CompilerRecord> timed(const Program& program, const HardwareModel& model, MeasureOptions options) {
-  std::vector<HardwareModel> models;
-  const auto commands = compilers_for(model);
-  for (const CompilerCommand& command : commands) models.push_back(made_by(model, command));
-  const std::vector<Program> programs(models.size(), program);
-  EachByItsOwn runner(programs, models);
-  options.make_another = [&] { return std::make_unique<EachByItsOwn>(programs, models); };
-  const auto measured = measure(programs, runner, options);
+std::string listed(const CompilerCommand& command) { return fmt::format("{}", fmt::join(command, " ")); }
+
+/// Those that have a time, by the commands; if all have, the fastest is remembered.
+std::vector<lab::CompilerRecord> recorded(const Program& program, const HardwareModel& model,
+                                          const std::vector<CompilerCommand>& commands,
+                                          const std::vector<Measured>& measured) {
   std::vector<lab::CompilerRecord> found;
   std::vector<std::size_t> of;
   for (std::size_t c = 0; c < commands.size(); ++c) {
     if (!measured[c].correct() || !(measured[c].seconds > 0)) continue;
-    found.push_back({fmt::format("{}", fmt::join(commands[c], " ")), version_of(commands[c]), measured[c].seconds});
+    found.push_back({listed(commands[c]), version_of(commands[c]), measured[c].seconds});
     of.push_back(c);
   }
   if (const auto* best = fastest(found); best != nullptr && commands.size() > 1 && found.size() == commands.size())
@@ -63,10 +61,55 @@ std::vector<lab::CompilerRecord> timed(const Program& program, const HardwareMod
   return found;
 }
 
+std::vector<lab::CompilerRecord> timed(const Program& program, const HardwareModel& model, MeasureOptions options) {
+  std::vector<HardwareModel> models;
+  const auto commands = compilers_for(model);
+  for (const CompilerCommand& command : commands) models.push_back(made_by(model, command));
+  const std::vector<Program> programs(models.size(), program);
+  EachByItsOwn runner(programs, models);
+  options.make_another = [&] { return std::make_unique<EachByItsOwn>(programs, models); };
+  return recorded(program, model, commands, measure(programs, runner, options));
+}
+
 }  // namespace
 
-CompilerTimer by_every_compiler(const MeasureOptions& options) {
-  return [options](const Program& program, const HardwareModel& model) { return timed(program, model, options); };
+std::vector<Measured> CompilerTimes::measure(const std::vector<Program>& programs, Runner& runner,
+                                             const MeasureOptions& options, const HardwareModel& model) {
+  const auto is_known = [&](const Program& program) { return of(program) != nullptr; };
+  if (std::any_of(programs.begin(), programs.end(), is_known)) return isamap::measure(programs, runner, options);
+  std::vector<CompilerCommand> commands;
+  const BuildRunners others = [&](const Program&) {
+    commands = compilers_for(model);
+    std::vector<std::unique_ptr<Runner>> runners;
+    for (std::size_t c = 1; c < commands.size(); ++c) runners.push_back(make_runner(made_by(model, commands[c])));
+    return runners;
+  };
+  OtherBuilds builds;
+  std::vector<Measured> results = isamap::measure(programs, runner, options, others, builds);
+  if (builds.of) keep(programs[*builds.of], results[*builds.of], std::move(builds.measured), commands);
+  return results;
+}
+
+void CompilerTimes::keep(const Program& program, const Measured& own, std::vector<Measured> others,
+                         const std::vector<CompilerCommand>& commands) {
+  others.insert(others.begin(), own);
+  std::vector<Measured> measured;
+  for (const CompilerCommand& command : commands)
+    for (const Measured& one : others)
+      if (one.compiler == listed(command)) measured.push_back(one);
+  if (measured.size() == commands.size()) known_ = {program, commands, std::move(measured)};
+}
+
+const CompilerTimes::Known* CompilerTimes::of(const Program& program) const {
+  return known_ && known_->program == program ? &*known_ : nullptr;
+}
+
+CompilerTimer by_every_compiler(const MeasureOptions& options, const std::shared_ptr<CompilerTimes>& times) {
+  return [options, times](const Program& program, const HardwareModel& model) {
+    const auto* known = times ? times->of(program) : nullptr;
+    return known != nullptr ? recorded(program, model, known->commands, known->measured)
+                            : timed(program, model, options);
+  };
 }
 
 HeadersAhead::HeadersAhead(const HardwareModel& model) : model_(model) {

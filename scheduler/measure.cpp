@@ -52,6 +52,7 @@ Measured checked(const Program& program, Runner& runner, const Cases& cases, con
     const Comparison comparison = compare(program.kernel, one.expected, data, one.bounds);
     if (!comparison.equal) return ended(RunVerdict::wrong_result, "wrong result: " + comparison.first_difference);
     measured.executed = outcome->executed;
+    measured.compiler = outcome->compiler;
     measured.cycles = static_cast<double>(outcome->cycles) + outcome->scalar_cycles;
   }
   return ended(RunVerdict::correct, "");
@@ -158,9 +159,56 @@ double time_once(const Program& program, const Cases& cases, Runner& runner, con
   return outcome ? outcome->seconds : 0;
 }
 
+bool is_timed(const Measured& one) { return one.correct() && one.executed != ExecutionMode::simulator; }
+
+/// Other builds of one program.
+class BuildsOfOne {
+ public:
+  explicit BuildsOfOne(const BuildRunners& runners) : make_(runners) {}
+  bool wanted() const { return static_cast<bool>(make_); }
+
+  void make(std::size_t p, const Program& program, const Cases& cases, const MeasureOptions& options) {
+    found_.of = p;
+    runners_ = make_(program);
+    for (const auto& runner : runners_) {
+      runner->prepare({&program}, 1, options.stopped);
+      found_.measured.push_back(checked(program, *runner, cases, options.limits));
+    }
+    times_.resize(runners_.size());
+  }
+
+  /// One time of each, if their program is among those of the round.
+  void time(const std::vector<Program>& programs, const std::vector<bool>& timed, const CasesOfEach& cases,
+            const MeasureOptions& options) {
+    if (!found_.of || !timed[*found_.of]) return;
+    for (std::size_t b = 0; b < runners_.size() && !is_stopped(options); ++b) {
+      if (!is_timed(found_.measured[b])) continue;
+      const double seconds = time_once(programs[*found_.of], *cases[*found_.of], *runners_[b], options);
+      if (seconds > 0) times_[b].push_back(seconds);
+    }
+  }
+
+  /// `results`: of the programs. None where another one is the fastest.
+  OtherBuilds result(const std::vector<Measured>& results) && {
+    const double own = found_.of ? results[*found_.of].seconds : 0;
+    const auto faster = [&](const Measured& one) { return one.seconds > 0 && one.seconds < own; };
+    if (!(own > 0) || std::any_of(results.begin(), results.end(), faster)) return {};
+    for (std::size_t b = 0; b < times_.size(); ++b)
+      if (!times_[b].empty()) found_.measured[b].seconds = median(times_[b]);
+    return std::move(found_);
+  }
+
+ private:
+  const BuildRunners& make_;
+  std::vector<std::unique_ptr<Runner>> runners_;
+  std::vector<std::vector<double>> times_;
+  OtherBuilds found_;
+};
+
 /// By program; programs with `timed` only.
 std::vector<std::vector<double>> time_all(const std::vector<Program>& programs, const std::vector<bool>& timed,
-                                          const CasesOfEach& cases, Runner& runner, const MeasureOptions& options) {
+                                          const CasesOfEach& cases, Runner& runner, const MeasureOptions& options,
+                                          BuildsOfOne& builds) {
   std::vector<std::vector<double>> times(programs.size());
   for (int round = 0; round < options.rounds; ++round) {
     std::vector<double> fastest;
@@ -171,11 +219,10 @@ std::vector<std::vector<double>> time_all(const std::vector<Program>& programs, 
       if (const double seconds = time_once(programs[p], *cases[p], runner, options); seconds > 0)
         times[p].push_back(seconds);
     }
+    builds.time(programs, timed, cases, options);
   }
   return times;
 }
-
-bool is_timed(const Measured& one) { return one.correct() && one.executed != ExecutionMode::simulator; }
 
 /// Times beside compilers: the least one of a few, of half the length, for those that may be worth timing alone.
 class TimesBesideCompilers {
@@ -188,14 +235,22 @@ class TimesBesideCompilers {
   bool time(std::size_t p, const Program& program, const Cases& cases, Runner& runner) {
     const auto alone = options_.alone ? options_.alone() : nullptr;
     const double now = time_once(program, cases, runner, options_);
+    const std::lock_guard lock(mutex_);
     if (now > 0 && (seconds_[p] == 0 || now < seconds_[p])) seconds_[p] = now;
     if (now > 0 && (least_ == 0 || now < least_)) least_ = now;
     const ScreeningOptions& limits = options_.screening;
     return ++times_[p] < limits.times && now > 0 && now <= least_ * limits.worth_another_time;
   }
   std::vector<double> seconds() && { return std::move(seconds_); }
+  /// So far; also while another thread times.
+  std::optional<std::size_t> fastest() {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find(seconds_.begin(), seconds_.end(), least_);
+    return least_ > 0 ? std::optional(static_cast<std::size_t>(found - seconds_.begin())) : std::nullopt;
+  }
 
  private:
+  std::mutex mutex_;             ///< of what is written
   std::vector<double> seconds_;  ///< 0: it has no time
   std::vector<int> times_;
   double least_ = 0;
@@ -204,7 +259,7 @@ class TimesBesideCompilers {
 
 /// Compiled, compared, and timed while others are compiled (scheduler/screening.h); 0: it has no time.
 std::vector<double> screened(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
-                             CasesOfEach& cases, std::vector<Measured>& results) {
+                             CasesOfEach& cases, std::vector<Measured>& results, BuildsOfOne& builds) {
   TimesBesideCompilers times(programs.size(), options);
   const auto step = [&](const std::function<void()>& work) {
     const StopWhen scope(options.stopped);
@@ -221,7 +276,12 @@ std::vector<double> screened(const std::vector<Program>& programs, Runner& runne
             bool again = false;
             step([&] { again = times.time(p, programs[p], *cases[p], runner); });
             return again;
-          }});
+          },
+          builds.wanted() ? std::function<void()>([&] {
+            const auto p = times.fastest();
+            if (p) step([&] { builds.make(*p, programs[*p], *cases[*p], options); });
+          })
+                          : nullptr});
   return std::move(times).seconds();
 }
 
@@ -258,13 +318,13 @@ void rescale(const std::vector<double>& screened, const std::vector<bool>& timed
 
 /// Into `results`, one for each program, as far as it comes.
 void measure_all(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
-                 std::vector<Measured>& results) {
+                 std::vector<Measured>& results, BuildsOfOne& builds) {
   if (programs.empty()) return;
   const bool screens = can_be_screened(programs, options);
   CasesOfEach cases;
   std::vector<double> beside_compilers;
   if (screens) {
-    beside_compilers = screened(programs, runner, options, cases, results);
+    beside_compilers = screened(programs, runner, options, cases, results, builds);
   } else {
     cases = prepared(programs, runner, options);
     check_all(programs, runner, cases, options, results);
@@ -279,7 +339,7 @@ void measure_all(const std::vector<Program>& programs, Runner& runner, const Mea
   const auto alone = options.alone ? options.alone() : nullptr;
   MeasureOptions rounds = options;
   if (screens) rounds.rounds = std::max(1, options.rounds - options.screening.times);
-  const auto times = time_all(programs, timed, cases, runner, rounds);
+  const auto times = time_all(programs, timed, cases, runner, rounds, builds);
   for (std::size_t p = 0; p < programs.size(); ++p)
     if (!times[p].empty()) results[p].seconds = median(times[p]);
   if (screens) rescale(beside_compilers, timed, is_stopped(options), results);
@@ -314,12 +374,20 @@ CasesOfEach ReferenceResults::of(const std::vector<const Kernel*>& kernels, std:
 }
 
 std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options) {
+  OtherBuilds none;
+  return measure(programs, runner, options, {}, none);
+}
+
+std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
+                              const BuildRunners& runners, OtherBuilds& builds) {
   std::vector<Measured> results(programs.size());
+  BuildsOfOne of_one(runners);
   try {
     const StopWhen scope(options.stopped);
-    measure_all(programs, runner, options, results);
+    measure_all(programs, runner, options, results, of_one);
   } catch (const EndedEarly&) {
   }
+  builds = std::move(of_one).result(results);
   for (Measured& one : results)  // a killed run, or one without a time
     if (options.stopped && options.stopped() &&
         !(one.correct() && (one.seconds > 0 || one.executed == ExecutionMode::simulator))) {

@@ -5,6 +5,9 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "isamap/cost_model.h"
 #include "isamap/interpret.h"
@@ -70,9 +73,10 @@ struct Measured {
   RunVerdict verdict = RunVerdict::not_run;
   std::string problem;  ///< why it has no time: "wrong result: C[3,1]: 12 instead of 13"
   ExecutionMode executed = ExecutionMode::unavailable;
-  double seconds = 0;        ///< median; 0: not a clock
-  double cycles = 0;         ///< simulators: of instructions and of scalar code
-  bool interrupted = false;  ///< not measured: `stopped` came first
+  std::string compiler = {};  ///< its command; empty: none
+  double seconds = 0;         ///< median; 0: not a clock
+  double cycles = 0;          ///< simulators: of instructions and of scalar code
+  bool interrupted = false;   ///< not measured: `stopped` came first
   bool correct() const { return verdict == RunVerdict::correct; }
   double value() const { return seconds > 0 ? seconds : cycles; }
 };
@@ -86,6 +90,20 @@ struct Measured {
 /// Each program is compared with the interpreter's results for its own kernel: programs of one kernel differ there if
 /// their schedules split statements (scheduler/nest/scheduled_kernel.h). Inputs have the same numbers in all of them.
 std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options);
+
+/// Other builds of the program that was the fastest one beside compilers, such as those of other compilers.
+struct OtherBuilds {
+  std::optional<std::size_t> of;   ///< none: nothing was timed beside compilers, or another program was the fastest
+  std::vector<Measured> measured;  ///< in the rounds of the programs
+};
+
+/// Makes a runner for each other build of a program.
+using BuildRunners = std::function<std::vector<std::unique_ptr<Runner>>(const Program&)>;
+
+/// The same, and other builds of the fastest program: they are compiled while the last programs are timed beside
+/// compilers, and timed in the rounds of the programs, which they change nothing about.
+std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
+                              const BuildRunners& runners, OtherBuilds& builds);
 
 /// A cost model that runs the emitted program once. Seconds become cycles by the clock of the machine. Candidates with
 /// wrong results are illegal.

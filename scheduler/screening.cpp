@@ -17,10 +17,13 @@ namespace {
 
 /// So many programs are timed between two times of one: what slows a machine down lasts for a while.
 constexpr std::size_t apart = 2;
+/// The fastest one is followed up when no more than these have no time yet: who times programs compiles them meanwhile,
+/// which takes about as long.
+constexpr std::size_t most_untimed = 3;
 
 class Screening {
  public:
-  Screening(std::size_t count, const ScreeningSteps& steps) : count_(count), steps_(steps) {}
+  Screening(std::size_t count, const ScreeningSteps& steps) : count_(count), steps_(steps), timed_(count) {}
 
   /// Takes steps until all programs have ended. `times`: the only worker that times programs.
   void work(bool times) {
@@ -35,7 +38,7 @@ class Screening {
   }
 
  private:
-  enum class Step { prepare, ahead, compile, compare, time };
+  enum class Step { prepare, ahead, compile, compare, time, follow_up };
   struct Task {
     Step step;
     std::size_t program;
@@ -52,19 +55,30 @@ class Screening {
       return Task{Step::prepare, 0};
     }
     if (!times && prepared_ && steps_.ahead && !std::exchange(looked_ahead_, true)) return Task{Step::ahead, 0};
+    if (!times && may_follow_up()) {
+      followed_up_ = true;
+      return Task{Step::follow_up, 0};
+    }
     if (compiling_ < count_) return Task{Step::compile, compiling_++};
     return std::nullopt;
   }
+  bool follows() const { return steps_.follow_up && !followed_up_; }
+  bool may_follow_up() const {
+    const auto timed = static_cast<std::size_t>(std::count(timed_.begin(), timed_.end(), true));
+    return follows() && timed > 0 && count_ - timed <= most_untimed;
+  }
+  /// Has this worker nothing to wait for?
+  bool all_done(bool times) const { return failed_ || (ended_ == count_ && (times || !follows())); }
   static Task taken(std::queue<std::size_t>& from, Step step) {
     const Task task{step, from.front()};
     from.pop();
     return task;
   }
 
-  /// Waits for a step; nothing: all programs have ended, or a step has failed.
+  /// Waits for a step; nothing: none is left, or one has failed.
   std::optional<Task> take(bool times) {
     std::unique_lock lock(mutex_);
-    while (!failed_ && ended_ < count_) {
+    while (!all_done(times)) {
       if (const auto task = next(times)) return task;
       wake_.wait(lock);
     }
@@ -87,6 +101,9 @@ class Screening {
         return steps_.compare(task.program);
       case Step::time:
         return steps_.time(task.program);
+      case Step::follow_up:
+        steps_.follow_up();
+        return true;
     }
     return false;
   }
@@ -97,6 +114,7 @@ class Screening {
     if (task.step == Step::compile) compiled_.push(task.program);
     if (task.step == Step::compare && continues) compared_.push(task.program);
     if (task.step == Step::time && continues) again_.push(task.program);
+    if (task.step == Step::time || !continues) timed_[task.program] = true;
     if (!continues) ++ended_;
     wake_.notify_all();
   }
@@ -109,7 +127,8 @@ class Screening {
   std::queue<std::size_t> compiled_, compared_, again_;
   std::size_t compiling_ = 0;  ///< programs whose compilers have begun
   std::size_t ended_ = 0;
-  bool preparing_ = false, prepared_ = false, looked_ahead_ = false, failed_ = false;
+  std::vector<bool> timed_;  ///< by program, or it has ended without a time
+  bool preparing_ = false, prepared_ = false, looked_ahead_ = false, followed_up_ = false, failed_ = false;
 };
 
 }  // namespace

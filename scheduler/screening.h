@@ -17,6 +17,9 @@ struct ScreeningSteps {
   std::function<bool(std::size_t)> compare;  ///< false: it is not timed
   /// One at a time, on a processor of its own; true: once more, after some others.
   std::function<bool(std::size_t)> time;
+  /// Once, by who does not time programs, when all but a few have a time: what only the fastest one needs. Empty:
+  /// nothing.
+  std::function<void()> follow_up = {};
 };
 
 /// `jobs` steps at a time; from two on, all but one of them keep off the processor where programs are timed, if there

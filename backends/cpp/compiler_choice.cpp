@@ -8,6 +8,8 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <sstream>
 
 #include "backends/common/process.h"
@@ -80,10 +82,19 @@ HardwareModel made_by(HardwareModel model, const CompilerCommand& command) {
 }
 
 std::string version_of(const CompilerCommand& command) {
+  static std::mutex mutex;
+  static std::map<std::string, std::string> known;  // guarded
+  if (command.empty()) return "";
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = known.find(command[0]); found != known.end()) return found->second;
+  }
   const TemporaryDirectory folder;
-  if (command.empty() || !folder.ok()) return "";
+  if (!folder.ok()) return "";
   const auto said = run_process({command[0], "--version"}, {10, 0, 1 << 20}, folder.path() / "version");
-  return said.exit_code == 0 ? said.output.substr(0, said.output.find('\n')) : "";
+  if (said.exit_code != 0) return "";
+  const std::lock_guard lock(mutex);
+  return known[command[0]] = said.output.substr(0, said.output.find('\n'));
 }
 
 Result<bool> remember_compiler(const Program& program, const HardwareModel& model, const CompilerCommand& command) {

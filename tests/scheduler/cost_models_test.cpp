@@ -256,6 +256,51 @@ TEST(CostModels, ProgramsThatAreSlowBesideCompilersAreNotTimedAlone) {
   EXPECT_EQ(found[2].seconds, 1.5) << "in proportion to the fastest beside compilers";
 }
 
+TEST(CostModels, OtherBuildsOfTheFastestAreTimedInItsRounds) {
+  if (own_processors().size() < 2) GTEST_SKIP() << "one processor";
+  MeasureOptions options;
+  options.rounds = 2;
+  options.jobs = 2;
+  options.make_another = [] { return std::make_unique<Scripted>(std::map<std::string, std::vector<double>>{}); };
+  std::string built;
+  const BuildRunners others = [&](const Program& program) {
+    built += program.name;
+    std::vector<std::unique_ptr<Runner>> runners;
+    runners.push_back(std::make_unique<Scripted>(std::map<std::string, std::vector<double>>{{program.name, {0.8}}}));
+    runners.push_back(std::make_unique<Liar>());
+    return runners;
+  };
+  {
+    Scripted runner({{"a", {2.0, 2.2, 1.0}}, {"b", {0}}});
+    OtherBuilds builds;
+    const std::vector<Measured> found = measure(programs_named({"a", "b"}), runner, options, others, builds);
+    EXPECT_EQ(found[0].seconds, 1.0);
+    EXPECT_EQ(built, "a") << "b has no time";
+    EXPECT_EQ(builds.of, 0);
+    ASSERT_EQ(builds.measured.size(), 2);
+    EXPECT_EQ(builds.measured[0].seconds, 0.8);
+    EXPECT_EQ(builds.measured[1].verdict, RunVerdict::wrong_result);
+  }
+  {
+    built.clear();
+    Scripted runner({{"a", {2.0, 2.2, 1.0}}, {"b", {2.1, 2.1, 0.9}}});
+    OtherBuilds builds;
+    const std::vector<Measured> found = measure(programs_named({"a", "b"}), runner, options, others, builds);
+    EXPECT_EQ(found[1].seconds, 0.9);
+    EXPECT_EQ(built.size(), 1) << "whichever was the fastest when it was built";
+    EXPECT_EQ(builds.of.has_value(), built == "b") << "the rounds decide";
+  }
+  {
+    options.jobs = 1;
+    built.clear();
+    Scripted runner({{"a", {1.0, 1.0}}});
+    OtherBuilds builds;
+    measure(programs_named({"a"}), runner, options, others, builds);
+    EXPECT_EQ(built, "") << "nothing to do it beside";
+    EXPECT_FALSE(builds.of);
+  }
+}
+
 /// Ctrl-C after all programs were timed beside compilers, before the rounds: they keep these times.
 TEST(CostModels, AStopBeforeTheRoundsKeepsTimesBesideCompilers) {
   if (own_processors().size() < 2) GTEST_SKIP() << "one processor";

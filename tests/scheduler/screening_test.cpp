@@ -58,6 +58,34 @@ TEST(Screening, DoesEachStepOnceInItsOrder) {
   }
 }
 
+TEST(Screening, FollowsUpOnceWhenMostProgramsHaveATime) {
+  for (const int jobs : {1, 2, 5}) {
+    std::atomic<int> followed{0}, timed{0}, before{0}, ended{0};
+    const ScreeningSteps steps{[] {},
+                               {},
+                               [](std::size_t) { take_some_time(); },
+                               [&](std::size_t p) {
+                                 ended += p == 6 ? 1 : 0;
+                                 return p != 6;
+                               },
+                               [&](std::size_t) {
+                                 ++timed;
+                                 return false;
+                               },
+                               [&] {
+                                 ++followed;
+                                 before = timed + ended;
+                               }};
+    screen(9, jobs, steps);
+    EXPECT_EQ(followed, jobs > 1 ? 1 : 0) << "by who does not time programs";
+    EXPECT_GE(before, jobs > 1 ? 6 : 0) << jobs;
+    EXPECT_EQ(timed, 8);
+  }
+  int followed = 0;
+  screen(3, 2, {[] {}, {}, [](std::size_t) {}, [](std::size_t) { return false; }, {}, [&] { ++followed; }});
+  EXPECT_EQ(followed, 1) << "also where none has a time";
+}
+
 TEST(Screening, TimesOneAtATimeOnAProcessorOfItsOwn) {
   if (own_processors().size() < 2) GTEST_SKIP() << "one processor";
   const std::vector<int> before = own_processors();
