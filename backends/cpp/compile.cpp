@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <mutex>
 #include <optional>
 
 #include "backends/common/process.h"
@@ -149,6 +151,48 @@ struct Objects {
   std::optional<ProcessResult> failed;  ///< of the compiler, where the whole at once would end alike
 };
 
+/// Objects of drivers made by this process: candidates of a kernel have the same one.
+class KnownDrivers {
+ public:
+  bool take(const std::string& key, const fs::path& object) {
+    std::string bytes;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = std::find_if(all_.begin(), all_.end(), [&](const auto& one) { return one.first == key; });
+      if (found == all_.end()) return false;
+      bytes = found->second;
+    }
+    return write_file(object, bytes.data(), bytes.size());
+  }
+  void keep(const std::string& key, const fs::path& object) {
+    constexpr std::size_t most = 8, most_bytes = 1 << 20;
+    std::string bytes = read_file(object, most_bytes);
+    if (bytes.empty() || bytes.size() >= most_bytes) return;
+    const std::lock_guard lock(mutex_);
+    all_.emplace_back(key, std::move(bytes));
+    if (all_.size() > most) all_.pop_front();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<std::pair<std::string, std::string>> all_;  ///< key and bytes; guarded
+};
+
+/// The driver of a build.
+ProcessResult compile_driver(const Build& build, const ObjectSource& source, const HeaderUse& use,
+                             const fs::path& object) {
+  static KnownDrivers known;
+  const auto& [name, text] = build.sources[1];
+  const std::string key = listed_command(use.command(name, "object")) + "\n" + listed_command(source.flags) + "\n" +
+                          use.identity + "\n" + text + Build::texts(build.headers);
+  ProcessResult result;
+  result.exit_code = 0;
+  if (result.started = known.take(key, object); result.started) return result;
+  result = compile_object(source, use, object);
+  if (result.started && result.exit_code == 0) known.keep(key, object);
+  return result;
+}
+
 /// All sources as object files, side by side: the kernel with precompiled headers where there are any, files of its
 /// parts, and the driver. No files: there is one source and neither, or one does not compile with them; then the whole
 /// is compiled at once, and its diagnostics are those of the user's command.
@@ -174,7 +218,7 @@ Objects all_objects(const Build& build, const std::vector<const SharedPart*>& de
     if (s > 0)
       for (const SharedPart* part : defined) source.flags.push_back("-D" + part->declared);
     const fs::path object = folder / fmt::format("source_{}.o", s);
-    results[i] = compile_object(source, use, object);
+    results[i] = s == 1 ? compile_driver(build, source, use, object) : compile_object(source, use, object);
     return object.string();
   });
   const auto failed = std::find_if(results.begin(), results.end(),

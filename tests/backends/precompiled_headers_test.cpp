@@ -110,6 +110,13 @@ class PrecompiledHeaders : public testing::Test {
   std::vector<Variable> before_;
 };
 
+/// Candidates of a kernel differ in its text only.
+TEST_F(PrecompiledHeaders, AnEqualDriverIsCompiledOnce) {
+  for (const int number : {3, 4, 5}) expect_written(number, "#include <vector>\n");
+  EXPECT_EQ(commands_with("kernel.cpp"), 3);
+  EXPECT_EQ(commands_with("driver.cpp"), 1);
+}
+
 TEST_F(PrecompiledHeaders, AreMadeAtTheSecondUseAndThenRead) {
   const std::string headers = "#include <vector>\n#include \"own.h\"\n";
   EXPECT_EQ(returned(3, headers), 3);
