@@ -230,6 +230,26 @@ MemoryId destination_of(const ResolvedNest& view, const Transfer& t) {
   return {};
 }
 
+/// Of one executed point of a scatter: a line at most for each access, elements of it where rows are contiguous.
+double bytes_of_scattered_point(const ResolvedNest& view, const TileCounts& counts, double line) {
+  const int inner = innermost_scalar_loop(view, scatter_of(view.statement));
+  const double steps = inner < 0 ? 1 : std::max(1.0, static_cast<double>(counts.trip(inner)));
+  double sum = 0;
+  for (int a = 0; a < access_count(view.statement); ++a) {
+    const Access& access = access_of(view.statement, a);
+    const Tensor& tensor = view.kernel->tensors[access.tensor.index()];
+    double bytes_between = line;
+    if (inner >= 0) {
+      const auto dim = static_cast<std::size_t>(view.loops[static_cast<std::size_t>(inner)].dim);
+      const AffineExpr from = position(access.index, tensor);
+      const std::string& name = view.statement.domain.dims[dim].name;
+      if (from.is_linear()) bytes_between = std::abs(from.coefficient(name)) * static_cast<double>(bytes(tensor.dtype));
+    }
+    sum += std::min(line, bytes_between + line / steps);
+  }
+  return sum;
+}
+
 }  // namespace
 
 double StreamStart::penalty(double started, double evicted) const {
@@ -288,10 +308,9 @@ void add_cache_traffic(const ResolvedNest& view, const TileCounts& counts, Traff
     CacheTraffic& into = traffic.caches[cache];
     into = model.into(cache, accesses, rate, instances_of(view, counts, cache));
     if (executed == 1 || into.bytes == 0) continue;
-    // Of a scatter at most a line for each access of an executed point.
     const auto line = static_cast<double>(std::max<std::int64_t>(1, view.model->memory(cache).line));
     const double share =
-        std::min(1.0, counts.visits(all) * executed * access_count(view.statement) * line / into.bytes);
+        std::min(1.0, counts.visits(all) * executed * bytes_of_scattered_point(view, counts, line) / into.bytes);
     for (double* part : {&into.bytes, &into.of_output, &into.stream_starts, &into.worst}) *part *= share;
   }
 }

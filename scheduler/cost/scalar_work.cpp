@@ -5,7 +5,6 @@
 #include <cmath>
 #include <set>
 
-#include "ir/scatter.h"
 #include "scheduler/nest/instruction_timing.h"
 
 namespace isamap {
@@ -133,6 +132,16 @@ double executed_share(const ResolvedNest& view, const TileCounts& counts) {
     if (l >= 0 && !view.loops[static_cast<std::size_t>(l)].unit.valid()) points *= static_cast<double>(counts.trip(l));
   }
   return 1 / std::max(1.0, points);
+}
+
+int innermost_scalar_loop(const ResolvedNest& view, const std::optional<Scatter>& scatter) {
+  auto l = static_cast<int>(view.loops.size()) - 1;
+  for (; scatter && l >= 0; --l) {
+    const int dim = view.loops[static_cast<std::size_t>(l)].dim;
+    const std::string& name = view.statement.domain.dims[static_cast<std::size_t>(dim)].name;
+    if (!scatter->has(name) && !scatter->fixed.contains(name)) break;
+  }
+  return l;
 }
 
 bool is_fused(const ResolvedNest& view, int access) {

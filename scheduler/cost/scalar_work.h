@@ -7,7 +7,10 @@
 // A dim tells elements apart if it stands in the index that is written. Sums are split by the plan that the backend
 // prints (hwdesc/model/parallel_reduction_plan.h); only processors that have a block of it work.
 
+#include <optional>
+
 #include "hwdesc/model/parallel_reduction_plan.h"
+#include "ir/scatter.h"
 #include "scheduler/cost/access_counts.h"
 
 namespace isamap {
@@ -28,6 +31,9 @@ ScalarWork scalar_work(const ResolvedNest& view, const TileCounts& counts, UnitI
 /// Share of the points of a scatter that are executed: one of those along the innermost loop over each digit
 /// (ir/scatter.h). 1: it is none.
 double executed_share(const ResolvedNest& view, const TileCounts& counts);
+/// The loop whose iterations follow each other: the innermost one, of a scatter the innermost one below its place.
+/// -1: there is none.
+int innermost_scalar_loop(const ResolvedNest& view, const std::optional<Scatter>& scatter);
 
 /// Is the tile of an access fused with a producer or a consumer? It costs its accesses, no bytes.
 bool is_fused(const ResolvedNest& view, int access);

@@ -101,6 +101,26 @@ TEST(Terms, ComputeIsThroughputOrAChainOfUpdates) {
   EXPECT_EQ(product("2").cycles("compute", "latency of fma (2 accumulators)"), 512 * 4 / 2);
 }
 
+/// Rows at computed places are contiguous where the axis behind the place is innermost; the place is read once a row.
+TEST(Terms, RowsAtComputedPlacesAreCopiesOfRows) {
+  const auto cycles = [](const std::string& x, const std::string& y, const std::string& compute,
+                         const std::vector<std::string>& loops) {
+    std::vector<std::string> lines;
+    for (const std::string& dim : loops) lines.push_back("for " + dim + " by 1");
+    lines.push_back("do s0 with scalar");
+    const Priced priced{
+        testing_support::kernel_yaml("kernel: rows\ntensors: {J: {shape: [100], dtype: s32}, X: {shape: " + x +
+                                     "}, Y: {shape: " + y + "}}\ncompute:\n  - " + compute + "\n"),
+        vector8(), lines};
+    return priced.cycles("compute", "scalar code");
+  };
+  EXPECT_EQ(cycles("[50, 20]", "[100, 20]", "Y[i,j] = X[at(J[i]),j]", {"i", "j"}), 2000 * 0.5 + 100);
+  EXPECT_EQ(cycles("[50, 20]", "[20, 100]", "Y[j,i] = X[at(J[i]),j]", {"j", "i"}), 2000 * 3);
+  const std::string body = " += select(J[u] == value(i), ";
+  EXPECT_EQ(cycles("[100, 20]", "[50, 20]", "Y[i,j]" + body + "X[u,j], -0)", {"i", "j", "u"}), 2000 * 0.5 + 100);
+  EXPECT_EQ(cycles("[20, 100]", "[20, 50]", "Y[j,i]" + body + "X[j,u], -0)", {"j", "i", "u"}), 2000 * 2.5 + 100);
+}
+
 TEST(Terms, ScalarCodeTakesItsAccesses) {
   const Priced sum{formula("Y[i] = X[i] + Z[i]", "i=100"), vector8(), {"for i by 1", "do s0 with scalar"}};
   EXPECT_EQ(sum.cycles("compute", "scalar code"), 300);

@@ -18,25 +18,49 @@ namespace isamap {
 
 namespace {
 
-/// Cycles of one point of scalar code, priced as simulators price elements (ir/element_cycles.h).
+/// A copy of what one access reads; the others are its subscripts.
+bool is_copy(const Computation& statement) {
+  if (statement.reduction != Reduction::assign) return false;
+  if (statement.reads.empty()) return true;
+  const auto subscripts = std::count_if(statement.reads.begin(), statement.reads.end(),
+                                        [](const Access& read) { return read.computed.has_value(); });
+  return std::holds_alternative<Read>(statement.body.op) &&
+         (statement.reads.size() == 1 || (statement.reads.size() == 2 && subscripts == 1));
+}
+
+/// Does the access only say where others are? A subscript, or an operand of the place of a scatter.
+bool is_place(const Computation& statement, const std::optional<Scatter>& scatter, int access) {
+  const auto names_it = [&](const Access& read) { return read.computed && read.computed->read == access - 1; };
+  return std::any_of(statement.reads.begin(), statement.reads.end(), names_it) ||
+         (scatter && std::count(scatter->operands.begin(), scatter->operands.end(), access - 1) > 0);
+}
+
+/// Cycles of one point of scalar code, priced as simulators price elements (ir/element_cycles.h). Rows at computed
+/// places (`Y[i,j] = X[at(J[i]),j]`, and scatters of rows) are copied as others are, and their places read once a row.
 double scalar_point(const TermContext& at) {
   const ResolvedNest& view = at.view;
   const Computation& statement = view.statement;
-  const bool copies = statement.reduction == Reduction::assign && statement.reads.size() < 2 &&
-                      (statement.reads.empty() || std::holds_alternative<Read>(statement.body.op));
-  if (!copies) return access_count(statement) * at.timing.access;
-  const auto variable = [&](std::size_t from_last) {
-    if (view.loops.size() < from_last) return std::string();
-    return statement.domain.dims[static_cast<std::size_t>(view.loops[view.loops.size() - from_last].dim)].name;
+  const double all_accesses = access_count(statement) * at.timing.access;
+  const auto scatter = scatter_of(statement);
+  if (!scatter && !is_copy(statement)) return all_accesses;
+  const int inner = innermost_scalar_loop(view, scatter);
+  const auto variable = [&](int loop) {
+    return loop < 0
+               ? std::string()
+               : statement.domain.dims[static_cast<std::size_t>(view.loops[static_cast<std::size_t>(loop)].dim)].name;
   };
   std::vector<AffineExpr> offsets;
   for (int a = 0; a < access_count(statement); ++a) {
     const Access& access = access_of(statement, a);
-    offsets.push_back(position(access.index, view.kernel->tensors[access.tensor.index()]));
+    if (!is_place(statement, scatter, a))
+      offsets.push_back(position(access.index, view.kernel->tensors[access.tensor.index()]));
+    else if (inner < 0 || uses(access, variable(inner)))
+      return all_accesses;
   }
-  const double steps =
-      view.loops.empty() ? 1 : static_cast<double>(at.counts.trip(static_cast<int>(view.loops.size()) - 1));
-  return copied_element_cycles(offsets, {variable(1), steps, variable(2)}, element_cycles_of(at.timing));
+  const double steps = inner < 0 ? 1 : static_cast<double>(at.counts.trip(inner));
+  const double places = access_count(statement) - static_cast<double>(offsets.size());
+  return copied_element_cycles(offsets, {variable(inner), steps, variable(inner - 1)}, element_cycles_of(at.timing)) +
+         places * at.timing.access / std::max(steps, 1.0);
 }
 
 /// Do calls update sums in registers, one after another?
