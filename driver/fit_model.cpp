@@ -121,9 +121,11 @@ MultipliesBytes bytes_multiplied_by(const HardwareModel& machine) {
 }
 
 Model fitted_to(Model model, const HardwareModel& machine, const BiasOptions& options) {
-  model = inlined_producers(std::move(model), [&](const Computation& statement, const std::vector<Tensor>& tensors) {
-    return cheapest_tree(statement, tensors, machine).has_value();
-  });
+  const auto computes_whole = [&](const Computation& statement, const std::vector<Tensor>& tensors) {
+    return statement.reduction == Reduction::assign ? cheapest_tree(statement, tensors, machine).has_value()
+                                                    : computed_by_one(statement, tensors, machine);
+  };
+  model = inlined_producers(std::move(model), computes_whole, !options.strict_float);
   if (!options.strict_float) model = hoisted_divisors(std::move(model), cycles_on(machine));
   if (!is_command_stream(machine)) return model;
   model = biases_first(

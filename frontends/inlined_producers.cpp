@@ -32,11 +32,24 @@ bool is_element_wise(const Computation& statement) {
                      [](const Dim& dim) { return dim.kind == DimKind::parallel; });
 }
 
+/// `S[i] += A[i,k]`: the sum of what one access reads.
+bool is_plain_sum(const Computation& statement) {
+  return statement.reduction == Reduction::add && is_float(statement.body.type) && statement.domain.faces.empty() &&
+         !is_irregular(statement) && std::holds_alternative<Read>(statement.body.op);
+}
+
+bool multiplies_two_reads(const ScalarExpr& e) {
+  const auto* op = std::get_if<Binary>(&e.op);
+  return op != nullptr && op->op == BinaryOp::mul && std::holds_alternative<Read>(e.args[0].op) &&
+         std::holds_alternative<Read>(e.args[1].op);
+}
+
 class Inlining {
  public:
-  Inlining(Model model, const ComputesWhole& computes_whole)
+  Inlining(Model model, const ComputesWhole& computes_whole, bool products_in_sums)
       : model_(std::move(model)),
         computes_whole_(computes_whole),
+        products_in_sums_(products_in_sums),
         roles_(roles_of(kernel())),
         writers_(kernel().tensors.size()),
         readers_(kernel().tensors.size()),
@@ -48,7 +61,9 @@ class Inlining {
       for (const Access& read : statement(s).reads) ++readers_[read.tensor.index()];
     }
     for (std::size_t s = 0; s < gone_.size(); ++s) {
-      if (repeat_of(kernel(), s) != nullptr || !is_element_wise(statement(s))) continue;
+      if (repeat_of(kernel(), s) != nullptr) continue;
+      if (products_in_sums_ && is_plain_sum(statement(s))) take_in_a_producer(s);
+      if (!is_element_wise(statement(s))) continue;
       literal_bounds(s);
       while (take_in_a_producer(s)) {
       }
@@ -84,7 +99,8 @@ class Inlining {
     for (std::size_t r = 0; r < statement(s).reads.size(); ++r) {
       const auto producer = only_producer(statement(s).reads[r], s);
       if (!producer || !is_element_wise(statement(*producer)) || !reads_what_stays(*producer) ||
-          mentions(statement(s).body, static_cast<int>(r)) != 1)
+          mentions(statement(s).body, static_cast<int>(r)) != 1 ||
+          (!is_element_wise(statement(s)) && !multiplies_two_reads(statement(*producer).body)))
         continue;
       auto made = linear::inlined(statement(s), static_cast<int>(r), statement(*producer), kernel().tensors);
       if (!made || operations_of(made->body) > most_operations || made->reads.size() > most_reads ||
@@ -130,6 +146,7 @@ class Inlining {
 
   Model model_;
   const ComputesWhole& computes_whole_;
+  const bool products_in_sums_;
   const std::vector<Role> roles_;
   std::vector<std::vector<std::size_t>> writers_;  ///< by tensor: its statements
   std::vector<int> readers_;                       ///< by tensor: accesses
@@ -138,8 +155,8 @@ class Inlining {
 
 }  // namespace
 
-Model inlined_producers(Model model, const ComputesWhole& computes_whole) {
-  return Inlining(std::move(model), computes_whole).run();
+Model inlined_producers(Model model, const ComputesWhole& computes_whole, bool products_in_sums) {
+  return Inlining(std::move(model), computes_whole, products_in_sums).run();
 }
 
 }  // namespace isamap

@@ -8,6 +8,9 @@
 //
 // Fusion passes one tile in registers to one consumer: of a value with two consumers, as X here, the second one reads
 // memory. Every operation is rounded as before, so that all results stay the same to the last bit.
+//
+// A sum takes in products of two reads, whose intermediate would be as large as both: S[i] += A[i,k] with
+// A[i,k] = X[i,k] * Z[i,k] is S[i] += X[i,k] * Z[i,k]. An instruction that multiplies and adds rounds once then.
 
 #include <functional>
 
@@ -20,7 +23,7 @@ using ComputesWhole = std::function<bool(const Computation&, const std::vector<T
 
 /// Inlines an intermediate that one statement reads at one access and mentions once, point by point. Bounds of `min`
 /// and `max` that are weights of one element with known values become numbers. Statements of recurrences stay as they
-/// are.
-Model inlined_producers(Model model, const ComputesWhole& computes_whole);
+/// are. Sums take in products only where the caller allows other roundings (`products_in_sums`).
+Model inlined_producers(Model model, const ComputesWhole& computes_whole, bool products_in_sums);
 
 }  // namespace isamap

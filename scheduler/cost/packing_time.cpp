@@ -84,6 +84,18 @@ bool is_interleaved(const std::vector<LayoutDigit>& layout, const AffineExpr& of
          (along->modulo == 0 || along->modulo >= least_stores) && step_of(layout[layout.size() - 2], offset) == 1;
 }
 
+/// Does the test whether an element lies in the tensor divide dims of the innermost digit? Of a border in fused dims,
+/// `b[(k.l)/24 - 2,(k.l)%24 - 2]`, it does at each element, though the place has a stride.
+bool tests_divide(const Access& access, const Tensor& tensor, const Ranges& ranges, const std::set<std::string>& dims) {
+  for (std::size_t axis = 0; axis < access.index.size(); ++axis) {
+    const AffineExpr e = simplify(access.index[axis], ranges);
+    const auto range = bounds(e, ranges);
+    if ((!range || range->low < 0 || range->high >= tensor.shape[axis]) && (dims.size() > 1 || divides(e, dims)))
+      return true;
+  }
+  return false;
+}
+
 /// Cycles per element of a scalar loop that makes the copy, times the replication in the layout. Divisions by dims of
 /// outer loops are done once for each row of the innermost digit: of `[c, q]`, `X[c/4 + 34*(c%4),q]` is contiguous.
 double cycles_by_element(const ResolvedNest& view, const StagedTile& s) {
@@ -115,7 +127,8 @@ double cycles_by_element(const ResolvedNest& view, const StagedTile& s) {
   double each = timing.copy_divided;
   const auto split = split_digit(s.stage.layout.back().index);
   const std::set<std::string> innermost = s.stage.layout.back().index.names();
-  if (offset.is_linear() || (split && !divides(offset, innermost))) {
+  const bool tested = tests_divide(access, copied_tensor(view, s.access), ranges_of(view.statement.domain), innermost);
+  if (!tested && (offset.is_linear() || (split && !divides(offset, innermost)))) {
     each = step_of(s.stage.layout.back(), offset) == 1 ? timing.copy_contiguous
            : is_interleaved(s.stage.layout, offset)    ? 2 * timing.copy_contiguous
                                                        : timing.copy_strided;

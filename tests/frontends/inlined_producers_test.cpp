@@ -24,7 +24,7 @@ Model model_in(const std::string& text) {
 std::vector<TensorData> outputs_in(const Model& model) { return outputs_of(model, random_inputs(model, 3)); }
 
 std::string inlined(const Model& model, const ComputesWhole& whole) {
-  const Model less = inlined_producers(model, whole);
+  const Model less = inlined_producers(model, whole, true);
   EXPECT_EQ(less.origins.size(), less.kernel.statements.size());
   EXPECT_EQ(render(verify(less.kernel)), "");
   EXPECT_EQ(outputs_in(model), outputs_in(less));
@@ -83,43 +83,53 @@ s4: P[t,j] = U[t,j] * 2 over t: 3, j: 5
 s5: Y[t,j] = P[t,j] + 3 over t: 3, j: 5
 )";
 
+/// Products of two reads become terms of the sum that alone reads them, each once; other bodies stay.
+TEST(InlinedProducers, SumsTakeInProducts) {
+  const auto summed = [](const std::string& body, const std::string& sum) {
+    return inlined(model_in("kernel weighted\ntensor X: f32[5,7]\ntensor Z: f32[5,7]\ntensor A: f32[5,7]\n"
+                            "tensor S: f32[5]\ns0: A[i,k] = " +
+                            body + " over i: 5, k: 7\ns1: " + sum + "\n"),
+                   whole_always);
+  };
+  EXPECT_EQ(summed("X[i,k] * Z[i,k]", "S[i] += A[i,k] over i: 5, k: 7"), "S[i] += X[i,k] * Z[i,k]\n");
+  EXPECT_EQ(summed("X[i,k] + Z[i,k]", "S[i] += A[i,k] over i: 5, k: 7"), "A[i,k] = X[i,k] + Z[i,k]\nS[i] += A[i,k]\n");
+  EXPECT_EQ(summed("X[i,k] * Z[i,k]", "S[i] max= A[i,k] over i: 5, k: 7"),
+            "A[i,k] = X[i,k] * Z[i,k]\nS[i] max= A[i,k]\n");
+  EXPECT_EQ(summed("X[i,k] * Z[i,k]", "S[i] += A[i,2*k] over i: 5, k: 4"),
+            "A[i,k] = X[i,k] * Z[i,k]\nS[i] += A[i,2*k]\n");
+}
+
 TEST(InlinedProducers, StatementsOfRecurrencesStay) {
   EXPECT_EQ(inlined(model_in(around_a_recurrence), whole_always),
             "G[t,j] = (X[t,j] + 1) * 4\n"
             "U[t,j] = H[t,j] * G[t,j]\n"
             "H[t + 1,j] = U[t,j] + 1\n"
             "Y[t,j] = U[t,j] * 2 + 3\n");
-  const Model less = inlined_producers(model_in(around_a_recurrence), whole_always);
+  const Model less = inlined_producers(model_in(around_a_recurrence), whole_always, true);
   ASSERT_EQ(less.kernel.repeats.size(), 1u);
   EXPECT_EQ(less.kernel.repeats[0].first, 1u);
   EXPECT_EQ(less.kernel.repeats[0].count, 2u);
 }
 
 TEST(InlinedProducers, OriginsAreThoseOfAllStatements) {
-  const Model less = inlined_producers(model_in(hard_swish), whole_always);
+  const Model less = inlined_producers(model_in(hard_swish), whole_always, true);
   ASSERT_EQ(less.origins.size(), 2u);
   EXPECT_EQ(less.origins[1].nodes, (std::vector<std::string>{"node 1", "node 2", "node 3"}));
 }
 
-TEST(InlinedProducers, NotIntoSumsWindowsOrBroadcasts) {
+TEST(InlinedProducers, NotIntoWindowsOrBroadcasts) {
   const std::string text = R"(kernel kept
 tensor X: f32[8]
-tensor E: f32[8]
-tensor S: f32[]
 tensor F: f32[8]
 tensor W: f32[6]
 tensor G: f32[8]
 tensor M: f32[8,3]
-s0: E[i] = X[i] * X[i] over i: 8
-s1: S[] += E[i] over i: 8
 s2: F[i] = X[i] + 1 over i: 8
 s3: W[i] = F[i + 2] * 2 over i: 6
 s4: G[i] = X[i] + 2 over i: 8
 s5: M[i,j] = G[i] * 2 over i: 8, j: 3
 )";
   EXPECT_EQ(inlined(model_in(text), whole_always),
-            "E[i] = X[i] * X[i]\n"
-            "S[] += E[i]\n"
             "F[i] = X[i] + 1\n"
             "W[i] = F[i + 2] * 2\n"
             "G[i] = X[i] + 2\n"

@@ -409,6 +409,25 @@ TEST(Terms, PackedCopiesDivideWhereTheyMust) {
   EXPECT_DOUBLE_EQ(copy_of("c,q/2 + 32*(q%2)") - plain, timing.copy_divided - timing.copy_contiguous);
 }
 
+/// Of fused dims a border is tested by divisions at each element, though the place has a stride.
+TEST(Terms, PackedCopiesOfFusedDimsDivideAtBorders) {
+  const HardwareModel model = vector8();
+  const auto copy_of = [&](const std::string& index, const std::string& layout, const std::string& loops) {
+    const Kernel kernel = testing_support::kernel_yaml(
+        "kernel: shifted\ntensors: {W: {shape: []}, X: {shape: [6, 64], outside: 0}, O: {shape: [6, 64]}}\ncompute:\n"
+        "  - O[c,q] += W[] * X[" +
+        index + "]\n");
+    std::vector<std::string> lines{"stage X in ram as [" + layout + "]"};
+    if (loops == "q") lines.push_back("for c by 1");
+    lines.insert(lines.end(),
+                 {"for " + loops + " by 8", "stage O in vec", "stage X in vec", "do s0 with fma(j=" + loops + ")"});
+    return Priced{kernel, model, lines}.cycles("packed copy", "packed copy of X") / (6 * 64);
+  };
+  EXPECT_EQ(copy_of("c - 1,q - 1", "c.q", "c.q"), model.timing.copy_divided);
+  EXPECT_EQ(copy_of("c,q", "c.q", "c.q"), model.timing.copy_contiguous);
+  EXPECT_EQ(copy_of("c - 1,q - 1", "c, q", "q"), model.timing.copy_contiguous);
+}
+
 /// 64 x 32 x 64 in four blocks of four warps, which share no tile.
 Priced blocks() {
   return {formula("C[i,j] += f32(A[i,k]) * f32(B[k,j])", "i=64,j=32,k=64", "A=f16,B=f16,C=f32"),
