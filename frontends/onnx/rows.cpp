@@ -413,6 +413,7 @@ const Makers& row_makers() {
                      {"LogSoftmax", &make_softmax},
                      {"LayerNormalization", &make_layer_norm},
                      {"RMSNormalization", &make_rms_norm},
+                     {"SimplifiedLayerNormalization", &make_rms_norm},  // ONNX Runtime's, in the standard's domain
                      {"BatchNormalization", &make_batch_norm},
                      {"InstanceNormalization", &make_instance_norm},
                      {"GroupNormalization", &make_group_norm},

@@ -793,9 +793,45 @@ def sorted_runs():
              constants=(1,), axis=axis, largest=largest)
 
 
+def composed():
+    """Operators of files that ONNX Runtime has optimised."""
+    erf, f64 = np.vectorize(__import__("math").erf), np.float64
+    foreign = dict(opset=17, domain="com.microsoft")
+    gelu = lambda x: 0.5 * x * (1 + erf(x / np.sqrt(2)))
+    fast = lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    x, b = real(2, 3, 6), real(6)
+    case("Gelu", [x], gelu(x.astype(f64)).astype(f32), "com.microsoft", **foreign)
+    case("BiasGelu", [x, b], gelu(f64(x) + b).astype(f32), constants=(1,), **foreign)
+    case("FastGelu", [x], fast(x.astype(f64)).astype(f32), **foreign)
+    case("FastGelu", [x, b], fast(f64(x) + b).astype(f32), "bias", constants=(1,), **foreign)
+    case("QuickGelu", [x], (x / (1 + np.exp(-1.5 * x.astype(f64)))).astype(f32), alpha=1.5, **foreign)
+    skip, g, c = real(2, 3, 6), real(6), real(6)
+    s = x.astype(f64) + skip + c
+    m, v = s.mean(-1, keepdims=True), s.var(-1, keepdims=True)
+    y = (s - m) / np.sqrt(v + 1e-3) * g + b
+    results = [r.astype(f32) for r in (y, m, 1 / np.sqrt(v + 1e-3), s)]
+    case("SkipLayerNormalization", [x, skip, g, b, c], results, constants=(2, 3, 4), epsilon=1e-3, **foreign)
+    rms = lambda s, e: (s / np.sqrt((s * s).mean(-1, keepdims=True) + e) * g).astype(f32)
+    s = x.astype(f64) + skip
+    y = (s - s.mean(-1, keepdims=True)) / np.sqrt(s.var(-1, keepdims=True) + 1e-12) * g
+    case("SkipLayerNormalization", [x, skip, g], y.astype(f32), "short", **foreign)
+    case("SkipSimplifiedLayerNormalization", [x, skip, g], rms(s, 1e-12), **foreign)
+    case("SimplifiedLayerNormalization", [x, g], rms(x.astype(f64), 1e-3), opset=17, epsilon=1e-3)
+    p, q = real(2, 5, 3), real(2, 4, 5)
+    case("FusedMatMul", [p, q], (0.25 * np.swapaxes(p, 1, 2).astype(f64) @ np.swapaxes(q, 1, 2)).astype(f32), transA=1,
+         transB=1, alpha=0.25, **foreign)
+    image, w, z = real(1, 3, 5, 6), real(4, 3, 1, 1), real(1, 4, 5, 6)
+    conv = np.einsum("nchw,kc->nkhw", image.astype(f64), w[:, :, 0, 0]) + b[:4].reshape(1, 4, 1, 1)
+    case("FusedConv", [image, w, b[:4]], np.clip(conv, -0.5, 1).astype(f32), "clip", constants=(1, 2),
+         activation="Clip", activation_params=[-0.5, 1.0], **foreign)
+    case("FusedConv", [image, w, b[:4], z], np.maximum(conv + z, 0).astype(f32), "sum", constants=(1, 2),
+         activation="Relu", **foreign)
+
+
 def main():
     for part in (elementwise, movement, rows, windows, products, quantised, sequences, losses, sampling,
-                 steps, states, regions, later, bytes_lstm, long_rows, phases, packed_weights, sorted_runs):
+                 steps, states, regions, later, bytes_lstm, long_rows, phases, packed_weights, sorted_runs,
+                 composed):
         part()
     with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_STORED) as archive:
         for name, data in files.items():
