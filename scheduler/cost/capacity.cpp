@@ -167,7 +167,47 @@ Occupancy occupancy_of(const ResolvedNest& view, const TileCounts& counts, Memor
   return found;
 }
 
+/// Room of a dim in the tiles of all copies of the code below the first `loops` loops, relative to that of a full tile.
+double room_of_copies(const ResolvedNest& view, int dim, int loops, bool used) {
+  std::vector<std::int64_t> sizes{view.statement.domain.dims[static_cast<std::size_t>(dim)].extent};
+  for (int w = 0; w < loops; ++w) {
+    const LoopLevel& loop = view.loops[static_cast<std::size_t>(w)];
+    if (loop.dim != dim || loop.tile <= 0) continue;
+    std::vector<std::int64_t> inside;
+    for (const std::int64_t size : sizes) {
+      if (size >= loop.tile) inside.push_back(loop.tile);
+      if (size % loop.tile > 0) inside.push_back(size % loop.tile);
+    }
+    sizes = std::move(inside);
+  }
+  if (!used) return static_cast<double>(sizes.size());
+  const std::int64_t block = std::max<std::int64_t>(1, view.block[static_cast<std::size_t>(dim)]);
+  std::int64_t most = 1;
+  double sum = 0;
+  for (const std::int64_t size : sizes) {
+    most = std::max(most, ceil_div(size, block));
+    sum += static_cast<double>(ceil_div(size, block));
+  }
+  return sum / static_cast<double>(most);
+}
+
 }  // namespace
+
+bool short_tiles_are_apart(const ResolvedNest& view, const TileCounts& counts, int stage) {
+  const MemoryId id = view.stages[static_cast<std::size_t>(stage)].memory;
+  const Memory& memory = view.model->memory(id);
+  double needed = 0;
+  for (std::size_t i = 0; i < view.stages.size(); ++i) {
+    const StagedTile& s = view.stages[i];
+    if (s.memory != id) continue;
+    double own = needed_by(view, counts, static_cast<int>(i));
+    for (int d = 0; d < view.dim_count(); ++d)
+      own *= room_of_copies(view, d, s.loops,
+                            view.facts->accesses[static_cast<std::size_t>(s.access)].uses[static_cast<std::size_t>(d)]);
+    needed += own;
+  }
+  return needed <= static_cast<double>(memory.is_register() ? memory.count : memory.capacity);
+}
 
 Diagnostics capacity_problems(const ResolvedNest& view, const TileCounts& counts) {
   Diagnostics problems;

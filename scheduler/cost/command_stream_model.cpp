@@ -8,6 +8,7 @@
 #include "hwdesc/model/memory_time.h"
 #include "hwdesc/model/stream_window.h"
 #include "hwdesc/model/timing_choice.h"
+#include "scheduler/cost/capacity.h"
 #include "scheduler/cost/tile_uses.h"
 #include "scheduler/nest/instruction_timing.h"
 
@@ -118,10 +119,12 @@ struct StreamTile {
   int place = 0;  ///< loops that renew it
   double refills = 0;
   bool doubled = false;
+  bool apart = false;    ///< full and short tiles have buffers of their own
   bool cleared = false;  ///< `in` sets it to the identity, part by part
   double released = 0;   ///< share of a round, at its end, in which the first part is unused
   double largest = 1;    ///< work of a full tile for the mean of all
   double full = 1;       ///< full ones among all
+  double changes = 0;    ///< share of its renewals in which a short one follows a full one
   double round = 0;      ///< cycles between its renewals
   TilePath in, out;
   TilePath full_in, full_out;  ///< of a full tile
@@ -141,6 +144,8 @@ double released(const ResolvedNest& view, const TileCounts& counts, int stage, i
   std::erase_if(tile, [](const TileCoordinate& w) { return w.replicates(); });
   if (std::any_of(tile.begin(), tile.end(), [](const TileCoordinate& w) { return w.extent > w.contiguous; }))
     std::erase_if(tile, [](const TileCoordinate& w) { return w.extent <= w.contiguous; });
+  std::stable_sort(tile.begin(), tile.end(),
+                   [](const TileCoordinate& a, const TileCoordinate& b) { return a.order < b.order; });
   std::size_t reached = 0;  // coordinates outside of it are divided
   double parts = 1, step = 1, used = 0;
   for (int w = loops; w < static_cast<int>(view.loops.size()); ++w) {
@@ -179,6 +184,22 @@ double largest(const ResolvedNest& view, int loops, double& whole) {
     if (sum > 0) ratio *= static_cast<double>(full[static_cast<std::size_t>(d)]) * times / sum;
   }
   return ratio;
+}
+
+/// How often a short step follows a full one in the first `loops` loops: once each time that a loop with both is
+/// entered.
+double changes_to_short(const ResolvedNest& view, const TileCounts& counts, int loops) {
+  double changes = 0;
+  for (int w = 0; w < loops; ++w) {
+    const LoopLevel& loop = view.loops[static_cast<std::size_t>(w)];
+    double entered = 0, with_both = 0;
+    for (const auto& [size, times] : extents_below(view, loop.dim, w)) {
+      entered += times;
+      if (loop.tile > 0 && size > loop.tile && size % loop.tile > 0) with_both += times;
+    }
+    changes += counts.steps(w) * with_both / std::max(1.0, entered);
+  }
+  return changes;
 }
 
 /// Groups of chains overlap inside the innermost renewed place, or across two of its rounds if all its tiles are
@@ -287,6 +308,7 @@ TilePath short_way(const TilePath& all, const TilePath& whole, double full) {
 
 /// The same tile where a full or short one is drained and a full or short one is filled.
 StreamTile at_boundary(StreamTile tile, bool from_full, bool to_full, double full) {
+  tile.doubled = tile.doubled || (tile.apart && from_full != to_full);
   tile.in = to_full ? tile.full_in : short_way(tile.in, tile.full_in, full);
   tile.out = from_full ? tile.full_out : short_way(tile.out, tile.full_out, full);
   return tile;
@@ -427,6 +449,7 @@ class Stream {
     tile.parent = s.parent;
     tile.refills = counts_.steps(s.loops);
     tile.doubled = s.stage.buffers > 1;
+    tile.apart = !tile.doubled && short_tiles_are_apart(view_, counts_, t.stage);
     for (int w = 0; w < s.loops; ++w)
       if (counts_.trip(w) > 1) tile.place = w + 1;
     const bool output = t.access == 0;
@@ -437,6 +460,7 @@ class Stream {
     tile.cleared = by.in != nullptr && t.elements_in <= 0;
     if (by.out != nullptr) tile.out = way(*by.out, t, 1, tile.full_out);
     tile.largest = largest(view_, s.loops, tile.full);
+    tile.changes = changes_to_short(view_, counts_, s.loops) / std::max(1.0, tile.refills);
     tile.released = released(view_, counts_, t.stage, t.access, std::max(tile.in.uses, tile.out.uses));
     tiles_.push_back(std::move(tile));
   }
@@ -591,7 +615,7 @@ class Stream {
       const double share = from_full ? largest : of_short(1, largest, full);
       return gap(place, {round.cycles * share, round.commands * share}, before);
     };
-    const double alternating = std::min(full, 1 - full);
+    const double alternating = std::min({full, 1 - full, tiles_[first_[place]].changes});
     double sum = 0, to_short = 0, to_full = 0;
     for (int turn = 0; turn < 2; ++turn) {
       to_full = between(false, true, to_short);

@@ -10,6 +10,7 @@
 
 #include "hwdesc/model/memory_time.h"
 #include "hwdesc/model/stream_window.h"
+#include "scheduler/cost/capacity.h"
 #include "scheduler/cost/command_queue.h"
 #include "scheduler/cost/command_stream_model.h"
 #include "scheduler/cost/first_values.h"
@@ -61,6 +62,12 @@ struct TileBuffer {
   std::vector<std::int64_t> begins;  ///< by axis: value of its form
 };
 
+/// The buffers of tiles of one size, in turn.
+struct TileRotation {
+  std::vector<TileBuffer> buffers;
+  std::int64_t tiles = 0;  ///< so far
+};
+
 /// A stage filled and drained by commands.
 struct MovedStage {
   int stage = -1, parent = -1;  ///< parent: number of the moved stage that fills it; -1: home
@@ -69,13 +76,28 @@ struct MovedStage {
   const Instruction *in = nullptr, *out = nullptr, *clear = nullptr;
   bool starts_full = false;  ///< filled at the first visit too
   std::vector<TileAxis> axes;
-  std::vector<TileBuffer> places;
+  std::vector<TouchedParts::Axis> parts;
+  bool apart = false;                                           ///< short tiles have buffers of their own
+  std::map<std::vector<std::int64_t>, TileRotation> rotations;  ///< by extents below each loop above
+  TileRotation* current = nullptr;
   std::int64_t tiles = 0;  ///< tiles so far
-};
 
-TileBuffer& place_of(MovedStage& s) {
-  return s.places[static_cast<std::size_t>((s.tiles - 1) % static_cast<std::int64_t>(s.places.size()))];
-}
+  /// The buffer of the next tile.
+  TileBuffer& next(const ResolvedNest& view, const std::vector<std::int64_t>& extents) {
+    const auto [found, fresh] = rotations.try_emplace(apart ? extents : std::vector<std::int64_t>());
+    current = &found->second;
+    const int count = view.stages[static_cast<std::size_t>(stage)].stage.buffers;
+    if (fresh)
+      current->buffers.assign(static_cast<std::size_t>(std::max(1, count)),
+                              {TouchedParts(parts), std::vector<std::int64_t>(axes.size(), 0)});
+    ++tiles, ++current->tiles;
+    return buffer();
+  }
+  TileBuffer& buffer() {
+    return current
+        ->buffers[static_cast<std::size_t>((current->tiles - 1) % static_cast<std::int64_t>(current->buffers.size()))];
+  }
+};
 
 /// Greatest common divisor of the points along a coordinate covered by uses of the moves of a stage.
 std::int64_t points_of_moves(const ResolvedNest& view, const MovedStage& s, const AffineExpr& form) {
@@ -92,7 +114,6 @@ std::int64_t points_of_moves(const ResolvedNest& view, const MovedStage& s, cons
 void lay_out(const ResolvedNest& view, const std::vector<MovedStage>& stages, std::size_t number, MovedStage& s) {
   const StagedTile& stage = view.stages[static_cast<std::size_t>(s.stage)];
   const std::vector<std::int64_t> full = view.tiles(stage.loops);
-  std::vector<TouchedParts::Axis> parts;
   for (const TileCoordinate& coordinate : coordinates_of(view, s.stage, full)) {
     TileAxis axis{coordinate.form, {}, coordinate.replicates() ? coordinate.extent : 1};
     for (const Dim& dim : view.statement.domain.dims) axis.factors.push_back(coordinate.form.coefficient(dim.name));
@@ -103,11 +124,9 @@ void lay_out(const ResolvedNest& view, const std::vector<MovedStage>& stages, st
     for (std::size_t other = 0; other < stages.size(); ++other)
       if (other == number || stages[other].parent == static_cast<int>(number))
         part = std::gcd(part, points_of_moves(view, stages[other], coordinate.form));
-    parts.push_back({coordinate.extent, part == 0 ? coordinate.extent : std::abs(part)});
+    s.parts.push_back({coordinate.extent, part == 0 ? coordinate.extent : std::abs(part)});
     s.axes.push_back(std::move(axis));
   }
-  s.places.assign(static_cast<std::size_t>(std::max(1, stage.stage.buffers)),
-                  {TouchedParts(parts), std::vector<std::int64_t>(s.axes.size(), 0)});
 }
 
 /// The stages that commands fill or drain, parents first.
@@ -134,7 +153,10 @@ std::vector<MovedStage> moved_stages(const ResolvedNest& view, const TileCounts&
     moved.starts_full = t.access != 0 || starts_full(view);
     stages.push_back(std::move(moved));
   }
-  for (std::size_t s = 0; s < stages.size(); ++s) lay_out(view, stages, s, stages[s]);
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    lay_out(view, stages, s, stages[s]);
+    stages[s].apart = short_tiles_are_apart(view, counts, stages[s].stage);
+  }
   return stages;
 }
 
@@ -148,10 +170,10 @@ TouchedParts::Box part_of(MovedStage& s, MovedStage& own, const std::vector<Tile
     for (std::size_t w = 0; w < coordinates.size(); ++w)
       for (std::size_t a = 0; a < own.axes.size(); ++a) {
         if (coordinates[w].form != s.axes[i].form || own.axes[a].form != coordinates[w].form) continue;
-        range.low = place_of(own).begins[a] + at[w];
-        range.high = place_of(own).begins[a] + std::min(coordinates[w].extent, at[w] + coordinates[w].points);
+        range.low = own.buffer().begins[a] + at[w];
+        range.high = own.buffer().begins[a] + std::min(coordinates[w].extent, at[w] + coordinates[w].points);
       }
-    const std::int64_t begins = place_of(s).begins[i];
+    const std::int64_t begins = s.buffer().begins[i];
     part.push_back({range.low - begins, range.high - begins});
   }
   return part;
@@ -162,7 +184,7 @@ TouchedParts::Box part_of_call(MovedStage& s, const PointBox& box) {
   TouchedParts::Box part;
   for (std::size_t i = 0; i < s.axes.size(); ++i) {
     const TouchedParts::Range range = part_of_axis(s.axes[i], box);
-    const std::int64_t begins = place_of(s).begins[i];
+    const std::int64_t begins = s.buffer().begins[i];
     part.push_back({range.low - begins, range.high - begins});
   }
   return part;
@@ -171,7 +193,8 @@ TouchedParts::Box part_of_call(MovedStage& s, const PointBox& box) {
 /// Uses of a move for tiles of one size.
 struct MoveUses {
   std::vector<TileCoordinate> coordinates;
-  std::vector<std::int64_t> extents;  ///< of a use, along dims that cover no coordinate
+  std::vector<std::int64_t> extents;          ///< of a use, along dims that cover no coordinate
+  std::vector<std::vector<std::int64_t>> at;  ///< first points of each use
 };
 
 class StreamSimulation {
@@ -237,7 +260,9 @@ class StreamSimulation {
       if (step % 64 == 0) leave_if_asked();
       box_.low[d] = low + step * w.tile;
       box_.extent[d] = std::min(w.tile, extent - step * w.tile);
+      path_.push_back(box_.extent[d]);
       below(loop + 1, first && (step == 0 || counts_.uses_loop(0, static_cast<int>(loop))));
+      path_.pop_back();
     }
     box_.low[d] = low;
     box_.extent[d] = extent;
@@ -245,8 +270,7 @@ class StreamSimulation {
 
   void fill(std::size_t at, bool first) {
     MovedStage& s = stages_[at];
-    ++s.tiles;
-    TileBuffer& place = place_of(s);
+    TileBuffer& place = s.next(view_, path_);
     for (std::size_t i = 0; i < s.axes.size(); ++i) place.begins[i] = values_of(s.axes[i].factors, box_).low;
     if (s.in != nullptr && (s.starts_full || !first)) move(s, *s.in, false);
     if (s.clear != nullptr && first) move(s, *s.clear, false);
@@ -263,19 +287,20 @@ class StreamSimulation {
 
   const MoveUses& uses_of(const MovedStage& s, const Instruction& move, const std::vector<std::int64_t>& sizes) {
     const auto [found, fresh] = uses_.try_emplace({s.stage, &move, sizes});
-    if (fresh) found->second = {coordinates_of_move(view_, s.stage, move, sizes), least_extents(move)};
+    if (!fresh) return found->second;
+    found->second = {coordinates_of_move(view_, s.stage, move, sizes), least_extents(move), {}};
+    found->second.at = first_points(found->second.coordinates);
     return found->second;
   }
 
-  /// Uses of a move for the current tile, the last coordinate fastest.
+  /// Uses of a move for the current tile.
   void move(MovedStage& s, const Instruction& move, bool out) {
     const PointBox box = tile_box(s);
     const MoveUses& uses = uses_of(s, move, box.extent);
     const std::vector<TileCoordinate>& coordinates = uses.coordinates;
-    std::vector<std::int64_t> at(coordinates.size(), 0);
     const int on = port(move);
     std::size_t use = 0;
-    while (true) {
+    for (const std::vector<std::int64_t>& at : uses.at) {
       before_.clear();
       TimedCommand command = timed(s, move, uses, at);
       command.port = on;
@@ -292,9 +317,6 @@ class StreamSimulation {
       flow_of_.push_back(s.flow);
       queue_.add(command, before_, -1);
       ++use;
-      std::size_t i = coordinates.size();
-      while (i > 0 && (at[i - 1] += coordinates[i - 1].points) >= coordinates[i - 1].extent) at[--i] = 0;
-      if (i == 0) return;
     }
   }
 
@@ -326,12 +348,12 @@ class StreamSimulation {
   }
 
   void touch(MovedStage& s, const TouchedParts::Box& part, bool write) {
-    place_of(s).touched.touch(part, write, queue_.next(), ended_, before_);
+    s.buffer().touched.touch(part, write, queue_.next(), ended_, before_);
   }
 
   /// Partial sums: a spilled tile is reloaded after its stores, use by use.
   void at_home(MovedStage& s, std::size_t use, bool out) {
-    std::vector<std::int64_t>& stored = stored_[{s.stage, place_of(s).begins}];
+    std::vector<std::int64_t>& stored = stored_[{s.stage, s.buffer().begins}];
     if (out) {
       if (use == 0) stored.clear();
       stored.push_back(queue_.next());
@@ -413,6 +435,7 @@ class StreamSimulation {
   std::map<std::pair<int, std::vector<std::int64_t>>, std::vector<std::int64_t>> stored_;
   std::vector<std::int64_t> before_;
   PointBox box_;
+  std::vector<std::int64_t> path_;  ///< extents of their dims below each loop so far
   std::size_t calls_from_ = 0;
   int call_port_ = 0;
   std::int64_t calls_ = 0, last_call_ = -1;

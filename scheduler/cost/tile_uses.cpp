@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "ir/legal.h"
@@ -60,15 +61,11 @@ std::multimap<std::string, std::int64_t> divisors_of(const ResolvedNest& view, c
   return divisors;
 }
 
-/// Strides of the coordinate change where a division of one of its dims advances: at most from block to block, or
-/// anywhere.
-void find_irregular_strides(TileCoordinate& w, const std::multimap<std::string, std::int64_t>& divisors) {
+/// Strides of the coordinate change where a division of one of its dims advances.
+void find_runs(TileCoordinate& w, const std::multimap<std::string, std::int64_t>& divisors) {
   for (const std::string& name : w.form.names())
-    for (auto [at, end] = divisors.equal_range(name); at != end; ++at) {
-      const bool whole_blocks = w.block > 1 && w.form.as_dim() && at->second % w.block == 0;
-      w.within_block = w.within_block || whole_blocks;
-      w.regular = w.regular && whole_blocks;
-    }
+    for (auto [at, end] = divisors.equal_range(name); at != end; ++at)
+      w.run = std::gcd(w.run, w.form.as_dim() ? at->second : 1);
 }
 
 /// Is the form contiguous at the source or destination outside?
@@ -174,7 +171,8 @@ bool other_distance(const Instruction& move, MemoryId inside, std::size_t d, std
 
 /// Points along a coordinate that one use covers.
 std::int64_t points_of_use(const DimRange& range, const TileCoordinate& coordinate) {
-  return coordinate.regular ? std::min(coordinate.contiguous, range.max) : 1;
+  const std::int64_t points = std::min(coordinate.contiguous, range.max);
+  return coordinate.run % points == 0 ? points : 1;
 }
 
 /// Extents of uses of a move along one of its dims, with their counts.
@@ -255,6 +253,15 @@ int operand_in_registers(const ResolvedNest& view, int stage) {
                                                                         : -1;
 }
 
+/// A coordinate that the layout does not split.
+TileCoordinate whole_coordinate(const AffineExpr& form, std::int64_t extent, int order) {
+  TileCoordinate w;
+  w.form = form;
+  w.extent = w.contiguous = std::max<std::int64_t>(1, extent);
+  w.order = w.block_order = order;
+  return w;
+}
+
 /// Coordinates of a tile in registers: dims of the statement, a register for each block of what a call takes; those of
 /// the operand last, in its order.
 std::vector<TileCoordinate> register_coordinates(const ResolvedNest& view, int access_number, int operand,
@@ -264,7 +271,8 @@ std::vector<TileCoordinate> register_coordinates(const ResolvedNest& view, int a
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     const Dim& dim = view.statement.domain.dims[d];
     if (!uses(access, dim.name)) continue;
-    TileCoordinate w{AffineExpr::dim(dim.name), std::max<std::int64_t>(1, sizes[d])};
+    TileCoordinate w = whole_coordinate(AffineExpr::dim(dim.name), sizes[d], static_cast<int>(all.size()));
+    w.contiguous = 1;
     if (const int m = view.instruction_dim[d]; m >= 0)
       w.contiguous = std::min(w.extent, w.block = view.instruction->ranges[static_cast<std::size_t>(m)].max);
     all.push_back(std::move(w));
@@ -297,36 +305,136 @@ std::vector<TileCoordinate> coordinates_of(const ResolvedNest& view, int stage,
   if (const int operand = operand_in_registers(view, stage); operand >= 0) {
     all = register_coordinates(view, s.access, operand, sizes);
   } else if (const auto* layout = layout_of(view, stage)) {
+    int order = -1;
     for (const LayoutDigit& digit : *layout) {
       const auto split = split_digit(digit.index);
+      ++order;
       if (!split) continue;
       const auto name = split->form.as_dim();
       if (name && name->front() == '$') {
-        const std::int64_t extent = replicas(view, *split);
-        all.push_back({split->form, extent, extent, 1, true});
+        all.push_back(whole_coordinate(split->form, replicas(view, *split), order));
         continue;
       }
       const auto same = [&](const TileCoordinate& w) { return w.form == split->form; };
       auto at = std::find_if(all.begin(), all.end(), same);
-      if (at == all.end()) {
-        const std::int64_t extent = std::max<std::int64_t>(1, range_over(split->form, tiles).extent);
-        at = all.insert(all.end(), {split->form, extent, extent, 1, true});
+      if (at == all.end())
+        at = all.insert(all.end(), whole_coordinate(split->form, range_over(split->form, tiles).extent, order));
+      if (split->divide == 1 && split->modulo > 0) {
+        at->contiguous = std::min(at->extent, at->block = split->modulo);
+        at->block_order = order;
       }
-      if (split->divide == 1 && split->modulo > 0) at->contiguous = std::min(at->extent, at->block = split->modulo);
       std::rotate(at, at + 1, all.end());
     }
   } else {
-    for (const AffineExpr& form : natural_forms(access)) {
-      const std::int64_t extent = std::max<std::int64_t>(1, range_over(form, tiles).extent);
-      all.push_back({form, extent, extent, 1, true});
-    }
+    for (const AffineExpr& form : natural_forms(access))
+      all.push_back(whole_coordinate(form, range_over(form, tiles).extent, static_cast<int>(all.size())));
   }
   if (s.parent < 0) {
     const auto divisors = divisors_of(view, access);
-    for (TileCoordinate& w : all) find_irregular_strides(w, divisors);
+    for (TileCoordinate& w : all) find_runs(w, divisors);
   }
   std::erase_if(all, [](const TileCoordinate& w) { return w.extent <= 1; });
   return all;
+}
+
+namespace {
+
+/// The first points of uses of a box of a tile, loop by loop of the program.
+class FirstPoints {
+ public:
+  explicit FirstPoints(const std::vector<TileCoordinate>& tile) : tile_(tile), at_(tile.size(), 0) {
+    for (std::size_t i = 0; i < tile.size(); ++i) ordered_.push_back(i);
+    std::stable_sort(ordered_.begin(), ordered_.end(),
+                     [&](std::size_t a, std::size_t b) { return tile[a].order < tile[b].order; });
+  }
+
+  std::vector<std::vector<std::int64_t>> run() {
+    std::vector<Range> whole;
+    for (const TileCoordinate& w : tile_) whole.push_back({0, w.extent});
+    peel(std::move(whole), 0);
+    return std::move(found_);
+  }
+
+ private:
+  struct Range {
+    std::int64_t from = 0, to = 0;
+  };
+  /// A loop from `at_` of its coordinate on, or over its whole range.
+  struct UseLoop {
+    std::size_t coordinate = 0;
+    std::int64_t step = 1;
+    bool in_block = false;
+    int order = 0;
+  };
+
+  /// Points of a block that a program loops over: of what moves cover, several of them in a block of the layout.
+  std::int64_t step(std::size_t i) const {
+    const TileCoordinate& w = tile_[i];
+    return w.dim < 0 || cut_in_block(i) ? std::max(w.block, w.points) : w.points;
+  }
+  bool cut_in_block(std::size_t i) const { return tile_[i].points < std::min(tile_[i].block, tile_[i].extent); }
+
+  /// Partial blocks of what is cut within blocks come after all whole ones.
+  void peel(std::vector<Range> box, std::size_t from) {
+    for (; from < ordered_.size(); ++from) {
+      const std::size_t i = ordered_[from];
+      const std::int64_t extent = box[i].to - box[i].from, left = extent % step(i);
+      if (tile_[i].dim < 0 || !cut_in_block(i) || left == 0 || left == extent) continue;
+      std::vector<Range> tail = box;
+      tail[i].from = box[i].to -= left;
+      peel(std::move(box), from + 1);
+      return peel(std::move(tail), from + 1);
+    }
+    tails(std::move(box), ordered_.size());
+  }
+
+  /// Tails, of the last coordinate outermost.
+  void tails(std::vector<Range> box, std::size_t below) {
+    while (below-- > 0) {
+      const std::size_t i = ordered_[below];
+      const std::int64_t extent = box[i].to - box[i].from, left = extent % step(i);
+      if (left == 0 || left == extent) continue;
+      std::vector<Range> tail = box;
+      tail[i].from = box[i].to -= left;
+      tails(std::move(box), below);
+      return tails(std::move(tail), below);
+    }
+    std::vector<UseLoop> loops;
+    for (const std::size_t i : ordered_) {
+      loops.push_back({i, step(i), false, tile_[i].order});
+      if (tile_[i].points < step(i)) loops.push_back({i, tile_[i].points, true, tile_[i].block_order});
+    }
+    std::stable_sort(loops.begin(), loops.end(), [](const UseLoop& a, const UseLoop& b) { return a.order < b.order; });
+    visit(box, loops, 0);
+  }
+
+  void visit(const std::vector<Range>& box, const std::vector<UseLoop>& loops, std::size_t depth) {
+    if (depth == loops.size()) {
+      found_.push_back(at_);
+      return;
+    }
+    const UseLoop& loop = loops[depth];
+    const std::size_t i = loop.coordinate;
+    const std::int64_t low = loop.in_block ? at_[i] : box[i].from;
+    const std::int64_t high = loop.in_block ? std::min(box[i].to, low + step(i)) : box[i].to;
+    for (at_[i] = low; at_[i] < high; at_[i] += loop.step) {
+      const std::int64_t here = at_[i];
+      visit(box, loops, depth + 1);
+      at_[i] = here;
+    }
+    at_[i] = low;
+  }
+
+  const std::vector<TileCoordinate>& tile_;
+  std::vector<std::size_t> ordered_;
+  std::vector<std::int64_t> at_;
+  std::vector<std::vector<std::int64_t>> found_;
+};
+
+}  // namespace
+
+std::vector<std::vector<std::int64_t>> first_points(const std::vector<TileCoordinate>& tile) {
+  return FirstPoints(tile).run();
 }
 
 std::vector<std::int64_t> least_extents(const Instruction& move) {
@@ -460,11 +568,10 @@ class LegalUses {
         std::find_if(at_.begin(), at_.end(), [&](const TileCoordinate& c) { return c.dim == static_cast<int>(d); });
     if (w == at_.end()) return choose(d + 1);
     const bool in_memory = !view_.model->memory(view_.memory_of(stage_)).is_register();
-    const std::int64_t block = w->regular ? w->block : 1;
-    const std::int64_t padded = !w->regular ? 1 : w->within_block ? block : round_up(w->extent, block);
     const std::int64_t least = extents_[d];
-    for (const std::int64_t points : points_of_move({padded, block, in_memory}, move_.ranges[d], true)) {
-      if (!in_place(*w, points)) continue;
+    const CutCoordinate cut{round_up(w->extent, w->block), w->block, in_memory};
+    for (const std::int64_t points : points_of_move(cut, move_.ranges[d], true)) {
+      if (w->run % points != 0 || !in_place(*w, points)) continue;
       extents_[d] = w->points = points;
       choose(d + 1);
     }

@@ -16,10 +16,11 @@ struct TileCoordinate {
   std::int64_t extent = 1;      ///< points in the tile
   std::int64_t contiguous = 1;  ///< contiguous neighbours: the digit `form % contiguous` of the layout
   std::int64_t block = 1;       ///< size of that digit, also where the tile is shorter; 1: not split
-  bool regular = true;          ///< constant stride in the memory outside; of fused dims often not
+  std::int64_t run = 0;         ///< points with a constant stride outside, of fused dims r.c those of c; 0: all
   int dim = -1;                 ///< dim of the move that covers it; -1: none
   std::int64_t points = 1;      ///< covered by one use
-  bool within_block = false;    ///< that stride holds within each block only: of r.c in blocks of c
+  int order = 0;                ///< of its first digit in the layout, from the outermost
+  int block_order = 0;          ///< of its digit `form % block`
 
   /// Of a dim of the instruction that the tensor lacks, `$j`: each element as often as its layout repeats it.
   bool replicates() const { return form.as_dim() && form.as_dim()->front() == '$'; }
@@ -39,6 +40,10 @@ std::vector<TileCoordinate> coordinates_of(const ResolvedNest& view, int stage, 
 /// from packed copies, unless the move sets that padding.
 std::vector<TileCoordinate> coordinates_of_move(const ResolvedNest& view, int stage, const Instruction& move,
                                                 const std::vector<std::int64_t>& sizes);
+
+/// First points of the uses for a tile, by coordinate, in the order of a program (scheduler/lowering/block_loops.cpp):
+/// by digits of the layout, whole blocks before tails.
+std::vector<std::vector<std::int64_t>> first_points(const std::vector<TileCoordinate>& tile);
 
 /// Extents of a use of the move, minimal along dims that cover no coordinate.
 std::vector<std::int64_t> least_extents(const Instruction& move);

@@ -6,6 +6,7 @@
 #include <set>
 #include <variant>
 
+#include "hwdesc/model/program_language.h"
 #include "ir/liveness.h"
 #include "support/arithmetic.h"
 
@@ -35,10 +36,10 @@ bool may_share(const LiveBuffer& a, const LiveBuffer& b) {
   return !overlap(a.live, b.live) && !(a.run && b.run && overlap(*a.run, *b.run) && a.shapes != b.shapes);
 }
 
-// First fit: the lowest aligned address where `size` units overlap no buffer that interferes.
+// First fit: the lowest aligned address from `from` on where `size` units overlap no buffer that interferes.
 std::int64_t first_fit(const std::vector<Placed>& placed, const LiveBuffer& wanted, std::int64_t size,
-                       std::int64_t align) {
-  std::int64_t at = 0;
+                       std::int64_t align, std::int64_t from = 0) {
+  std::int64_t at = round_up(from, align);
   std::vector<Interval> taken;
   for (const Placed& p : placed)
     if (!may_share(p.buffer, wanted)) taken.push_back(p.place);
@@ -105,6 +106,40 @@ std::vector<LiveBuffer> live_buffers(const Program& program, const HardwareModel
   return buffers;
 }
 
+/// A buffer to place in a memory.
+struct Wanted {
+  Buffer* buffer = nullptr;
+  const LiveBuffer* live = nullptr;
+  std::int64_t size = 0, align = 1;
+};
+
+/// From address 0 on. First fit always places all.
+void place_first(const std::vector<Wanted>& buffers) {
+  std::vector<Placed> placed;
+  for (const auto& [buffer, live, size, align] : buffers) {
+    buffer->address = size == 0 ? 0 : first_fit(placed, *live, size, align);
+    if (size > 0 && live->live.low <= live->live.high)
+      placed.push_back({*live, {buffer->address, buffer->address + size - 1}});
+  }
+}
+
+/// Next fit: each behind the one before, from address 0 again where the memory ends. False: one did not fit, though
+/// first fit may place all.
+bool place_next(const std::vector<Wanted>& buffers, std::int64_t capacity) {
+  std::vector<Placed> placed;
+  std::int64_t next = 0;
+  for (const auto& [buffer, live, size, align] : buffers) {
+    buffer->address = 0;
+    if (size == 0) continue;
+    buffer->address = first_fit(placed, *live, size, align, next);
+    if (buffer->address + size > capacity) buffer->address = first_fit(placed, *live, size, align);
+    if (buffer->address + size > capacity) return false;
+    next = buffer->address + size;
+    if (live->live.low <= live->live.high) placed.push_back({*live, {buffer->address, next - 1}});
+  }
+  return true;
+}
+
 }  // namespace
 
 void allocate(Program& program, const HardwareModel& model) {
@@ -113,17 +148,18 @@ void allocate(Program& program, const HardwareModel& model) {
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return buffers[a].live.low < buffers[b].live.low; });
-  std::map<MemoryId, std::vector<Placed>> memories;
-  for (std::size_t i : order) {
+  std::map<MemoryId, std::vector<Wanted>> memories;
+  for (const std::size_t i : order) {
     Buffer& buffer = program.buffers[i];
-    const std::int64_t size = footprint(buffer);
     const bool is_register = buffer.slots >= 0;
     if (!is_register) buffer.align = std::max(buffer.align, model.memory(buffer.memory).granularity);
-    const std::int64_t align = is_register ? buffer.registers_per_slot : buffer.align;
-    auto& placed = memories[buffer.memory];
-    buffer.address = size == 0 ? 0 : first_fit(placed, buffers[i], size, align);
-    if (size > 0 && buffers[i].live.low <= buffers[i].live.high)
-      placed.push_back({buffers[i], {buffer.address, buffer.address + size - 1}});
+    memories[buffer.memory].push_back(
+        {&buffer, &buffers[i], footprint(buffer), is_register ? buffer.registers_per_slot : buffer.align});
+  }
+  for (const auto& [id, wanted] : memories) {
+    const Memory& memory = model.memory(id);
+    const bool apart = is_command_stream(model) && id != model.home();
+    if (!apart || !place_next(wanted, memory.is_register() ? memory.count : memory.capacity)) place_first(wanted);
   }
 }
 

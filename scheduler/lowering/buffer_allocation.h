@@ -7,8 +7,10 @@
 
 namespace isamap {
 
-/// First fit by start of live ranges; buffers with disjoint ones share a place, except registers that would need
-/// another shape while some of their file are live. Capacity is checked by the verifier.
+/// In order of the start of live ranges. Buffers with disjoint ones may share a place, except registers that would need
+/// another shape while some of their file are live. First fit; but in the memories of a machine of command streams each
+/// buffer follows the one before while there is room, since commands that write a place wait for those that read what
+/// it held before. Capacity is checked by the verifier.
 void allocate(Program& program, const HardwareModel& model);
 
 }  // namespace isamap
