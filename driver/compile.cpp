@@ -209,7 +209,7 @@ Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& whole, const
                             {});  // statements of a hand-written schedule have no mappings to choose from
     const auto by_model = costs(space);
     if (!by_model) return by_model.diagnostics();
-    auto cost = checked_estimate(**by_model, {&kernel, id, &model, schedule.nests[s]});
+    auto cost = checked_fine_estimate(**by_model, {&kernel, id, &model, schedule.nests[s]});
     if (const Diagnostics failed = costs.problems(); has_errors(failed)) return failed;
     if (!cost) return cost.diagnostics();
     if (is_begun(schedule, kernel, s)) cost = Cost{};  // others load what it copies

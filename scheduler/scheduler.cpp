@@ -358,6 +358,7 @@ class ScheduleRun {
   LoopOptions loop_options(StatementId id, const Lowers& lowers, const std::function<bool()>& out_of_time) const {
     LoopOptions loop;
     loop.objective = options_.objective;
+    loop.finalists = options_.finalists;
     loop.max_evaluations = evaluations_for(kernel_, id, options_);
     if (id.index() < options_.stop_after.size())
       loop.max_evaluations = std::min(loop.max_evaluations, options_.stop_after[id.index()]);

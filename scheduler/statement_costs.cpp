@@ -70,6 +70,8 @@ Result<Cost> StatementCosts::made_estimate(const Candidate& candidate) {
   Candidate known = candidate;
   known.facts = facts;
   auto cost = model->estimate(known);
+  if (cost)
+    if (auto finer = model->refine(known, *cost)) cost = std::move(*finer);
   wrong_ = cost ? not_a_cost(*cost) : Diagnostics();
   if (!cost) return cost;
   if (!wrong_.empty()) return wrong_;

@@ -82,6 +82,11 @@ class RankExecutor final : public Executor {
     if (!failure.empty()) end_all(failure, rank_);
   }
 
+  void refine(PointResult& at) override {
+    const std::string failure = failure_of([&] { here_->refine(at); });
+    if (!failure.empty()) end_all(failure, rank_);
+  }
+
  private:
   /// What a cost model says or throws; empty: it works.
   std::string failure_of(const std::function<void()>& work) const {

@@ -76,6 +76,10 @@ class CostModel {
   /// Cycles and energy of a point of the per-memory form, without a nest: the same numbers, faster. Nothing: illegal,
   /// or this model needs the nest.
   virtual std::optional<Cost> quick_estimate(const HierarchyPoint&) { return {}; }
+  /// A finer estimate of the few candidates among which a search chooses in the end, and of whatever is evaluated by
+  /// itself: of a nest of a command stream its commands, replayed (docs/cost.md). `estimated`: what `estimate` said.
+  /// Nothing: this model knows no finer one.
+  virtual std::optional<Cost> refine(const Candidate&, const Cost& /*estimated*/) { return {}; }
   /// For learned models.
   virtual void observe(const Candidate&, const Cost& /*measured*/) {}
 };

@@ -94,6 +94,9 @@ struct ScheduleOptions {
   std::int64_t max_evaluations = 1000;  ///< per statement; down to a tenth for those with little of the work
   double max_seconds = 0;  ///< of all statements, in even shares; 0: no limit; only `evals` is reproducible
   SpaceOptions space;
+  /// The best so many schedules of a statement are estimated again where the cost model has a finer estimate: of
+  /// command streams their commands, replayed. 0: the closed form decides.
+  std::size_t finalists = 8;
   bool must_lower = true;  ///< the best must lower to a program; false: price a machine without programming it
   bool fuse = true;        ///< consumers are fused into producers (fuse_statements.h); only if must_lower
   /// Statements predicted to be faster as scalar code become it (scalar_alternative.h); only if must_lower.

@@ -244,6 +244,9 @@ struct LoopOptions {
   std::function<bool(const Mapping&)> runner_up_if;
   /// The best nest for each key is kept too, `most_keys` of them; empty: none is.
   std::function<std::string(const Nest&)> key;
+  /// The best so many points are estimated again where the cost model has a finer estimate (`refine`): the best of
+  /// these is found. 0: the best by the estimate.
+  std::size_t finalists = 0;
   /// Objective told to the strategy in place of the exact one: measurements are noisy.
   std::function<double(std::int64_t number, double objective)> noise;
   std::function<void(const Trial&)> watch;
@@ -272,6 +275,9 @@ struct Found {
 };
 
 constexpr std::size_t most_keys = 128;
+
+/// The estimate of the model, and its finer one where it has one (CostModel::refine): what `evaluate` says.
+Result<Cost> checked_fine_estimate(CostModel& model, const Candidate& candidate);
 
 /// Makes cost models for a space, one for each worker that has something to do; never asked by two threads at once by
 /// one search.

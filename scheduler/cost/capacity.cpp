@@ -201,9 +201,10 @@ bool short_tiles_are_apart(const ResolvedNest& view, const TileCounts& counts, i
     const StagedTile& s = view.stages[i];
     if (s.memory != id) continue;
     double own = needed_by(view, counts, static_cast<int>(i));
+    const auto& uses = view.facts->accesses[static_cast<std::size_t>(s.access)].uses;
+    const bool shrinks = s.stage.buffers == 1;  // of several buffers short tiles are in the places of whole ones
     for (int d = 0; d < view.dim_count(); ++d)
-      own *= room_of_copies(view, d, s.loops,
-                            view.facts->accesses[static_cast<std::size_t>(s.access)].uses[static_cast<std::size_t>(d)]);
+      own *= room_of_copies(view, d, s.loops, shrinks && uses[static_cast<std::size_t>(d)]);
     needed += own;
   }
   return needed <= static_cast<double>(memory.is_register() ? memory.count : memory.capacity);

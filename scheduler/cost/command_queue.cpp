@@ -49,6 +49,13 @@ void CommandQueue::flush() {
     issue_first_of_queues();
 }
 
+void CommandQueue::wait_for_all() {
+  flush();
+  issue_ = std::max(issue_, end_);
+  for (auto& instances : free_)
+    for (double& free : instances) free = std::max(free, end_);
+}
+
 double CommandQueue::free_instance(const Waiting& entry) const {
   const auto& instances = free_[static_cast<std::size_t>(entry.command.port)];
   return std::max(entry.ready, *std::min_element(instances.begin(), instances.end()));
@@ -113,7 +120,9 @@ void CommandQueue::issue(const Waiting& entry, double start) {
   *std::min_element(instances.begin(), instances.end()) = start + entry.command.interval;
   for (const auto& [port, cycles] : entry.command.shared)
     free_[static_cast<std::size_t>(port)].front() = start + cycles;
-  ended_[static_cast<std::size_t>(entry.number)] = start + std::max(entry.command.latency, entry.command.interval);
+  const double end = start + std::max(entry.command.latency, entry.command.interval);
+  ended_[static_cast<std::size_t>(entry.number)] = end;
+  end_ = std::max(end_, end);
 }
 
 }  // namespace isamap

@@ -44,6 +44,10 @@ class CommandQueue {
   /// Starts after all of `before` have ended, issues after `behind` (-1: none).
   void add(const TimedCommand& command, const std::vector<std::int64_t>& before, std::int64_t behind);
   void flush();
+  /// When the last command so far was issued; of queues: when the last one ends.
+  double clock() const { return queues_ ? end_ : issue_; }
+  /// Commands added from here on start when all before have ended.
+  void wait_for_all();
 
  private:
   struct Waiting {
@@ -68,7 +72,7 @@ class CommandQueue {
   std::vector<Waiting> waiting_;               ///< in program order
   std::map<int, std::deque<Waiting>> queued_;  ///< by port, of `queues`
   std::vector<double> ended_;                  ///< by command
-  double issue_ = 0;
+  double issue_ = 0, end_ = 0;
 };
 
 }  // namespace isamap

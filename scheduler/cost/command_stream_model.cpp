@@ -9,6 +9,7 @@
 #include "hwdesc/model/stream_window.h"
 #include "hwdesc/model/timing_choice.h"
 #include "scheduler/cost/capacity.h"
+#include "scheduler/cost/tile_sizes.h"
 #include "scheduler/cost/tile_uses.h"
 #include "scheduler/nest/instruction_timing.h"
 
@@ -58,31 +59,6 @@ struct Chains {
 
   static constexpr double most_groups = 64;  ///< simulated groups; later ones take as long as the last
 };
-
-/// Extents of a dim below the first `loops` loops, with counts: n loops give at most n + 1 of them.
-std::vector<std::pair<std::int64_t, double>> extents_below(const ResolvedNest& view, int dim, int loops) {
-  std::vector<std::pair<std::int64_t, double>> sizes{
-      {view.statement.domain.dims[static_cast<std::size_t>(dim)].extent, 1.0}};
-  for (int w = 0; w < loops; ++w) {
-    const LoopLevel& loop = view.loops[static_cast<std::size_t>(w)];
-    if (loop.dim != dim || loop.tile <= 0) continue;
-    std::vector<std::pair<std::int64_t, double>> inside;
-    const auto add = [&](std::int64_t size, double times) {
-      const auto known =
-          std::find_if(inside.begin(), inside.end(), [&](const auto& entry) { return entry.first == size; });
-      if (known == inside.end())
-        inside.emplace_back(size, times);
-      else
-        known->second += times;
-    };
-    for (const auto& [size, times] : sizes) {
-      if (size >= loop.tile) add(loop.tile, times * static_cast<double>(size / loop.tile));
-      if (size % loop.tile > 0) add(size % loop.tile, times);
-    }
-    sizes = std::move(inside);
-  }
-  return sizes;
-}
 
 /// Mean of `cost` over all tiles below the first `loops` loops, tails included, relative to a full tile. Tails of dims
 /// are independent, and cost is taken as a product over dims.
@@ -135,17 +111,21 @@ struct Round {
   double cycles = 0, commands = 0;
 };
 
-/// Share of a round, at its end, in which the first of the `pieces` that moves make of a tile is unused. Loops that
-/// advance along coordinates in the order of the moves, outermost first, divide the tile; any other loop passes over
-/// the part that is left: it is unused after the last pass only.
-double released(const ResolvedNest& view, const TileCounts& counts, int stage, int access, double pieces) {
+/// Share of a round, at its end, in which the first part of a tile that `move` fills or drains is unused. Loops that
+/// advance along coordinates in the order of its uses, outermost first, divide the tile; any other loop passes over the
+/// part that is left: it is unused after the last pass only. What one use covers is one part.
+double released(const ResolvedNest& view, const TileCounts& counts, int stage, int access, const Instruction& move) {
   const int loops = view.stages[static_cast<std::size_t>(stage)].loops;
-  std::vector<TileCoordinate> tile = coordinates_of(view, stage, view.tiles(loops));
-  std::erase_if(tile, [](const TileCoordinate& w) { return w.replicates(); });
-  if (std::any_of(tile.begin(), tile.end(), [](const TileCoordinate& w) { return w.extent > w.contiguous; }))
-    std::erase_if(tile, [](const TileCoordinate& w) { return w.extent <= w.contiguous; });
+  std::vector<TileCoordinate> tile = coordinates_of_move(view, stage, move, view.tiles(loops));
+  std::erase_if(tile, [](const TileCoordinate& w) { return w.replicates() || w.points >= w.extent; });
   std::stable_sort(tile.begin(), tile.end(),
                    [](const TileCoordinate& a, const TileCoordinate& b) { return a.order < b.order; });
+  std::vector<double> left;  // uses along a coordinate that no loop divides yet
+  double pieces = 1;
+  for (const TileCoordinate& w : tile) {
+    left.push_back(std::ceil(static_cast<double>(w.extent) / static_cast<double>(w.points)));
+    pieces *= left.back();
+  }
   std::size_t reached = 0;  // coordinates outside of it are divided
   double parts = 1, step = 1, used = 0;
   for (int w = loops; w < static_cast<int>(view.loops.size()); ++w) {
@@ -161,8 +141,11 @@ double released(const ResolvedNest& view, const TileCounts& counts, int stage, i
       continue;
     }
     reached = along;
-    parts *= trip;
-    if (parts >= pieces) return 1 - used - step * parts / std::max(pieces, 1.0);
+    const double divided = std::min(trip, left[along]);
+    left[along] /= divided;
+    parts *= divided;
+    used += (trip / divided - 1) * step;  // several steps in one part
+    if (parts >= pieces) return 1 - used - step;
   }
   return 1 - used - step;
 }
@@ -461,7 +444,8 @@ class Stream {
     if (by.out != nullptr) tile.out = way(*by.out, t, 1, tile.full_out);
     tile.largest = largest(view_, s.loops, tile.full);
     tile.changes = changes_to_short(view_, counts_, s.loops) / std::max(1.0, tile.refills);
-    tile.released = released(view_, counts_, t.stage, t.access, std::max(tile.in.uses, tile.out.uses));
+    if (const Instruction* most = tile.in.uses > tile.out.uses ? by.in : by.out; most != nullptr)
+      tile.released = released(view_, counts_, t.stage, t.access, *most);
     tiles_.push_back(std::move(tile));
   }
 

@@ -8,6 +8,7 @@
 
 #include "ir/text/access_name.h"
 #include "scheduler/cost/command_stream_model.h"
+#include "scheduler/cost/stream_simulation.h"
 #include "scheduler/nest/instruction_timing.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
@@ -46,6 +47,16 @@ class CostExplainer {
   CostReport run() {
     made_.statement = view_.statement.name;
     made_.cost = nest_.cost;
+    if (nest_.timing == TimingModel::command_stream) {
+      stream_ = stream_time(view_, nest_.counts, nest_.traffic);
+      if (const auto replayed = replayed_stream(view_, nest_.counts, nest_.traffic)) {
+        stream_.first = replayed->fill;
+        stream_.compute = std::min(replayed->compute, replayed->cycles - replayed->fill - replayed->drain);
+        stream_.last = replayed->drain;
+        stream_.bound.cycles = replayed->cycles;
+      }
+      made_.cost.cycles = std::ceil(stream_.bound.cycles + nest_.cost.scalar_cycles - 1e-9) + 0.0;
+    }
     for (const Dim& d : view_.statement.domain.dims) made_.dims.push_back(d.name);
     tiles();
     loops();
@@ -159,7 +170,9 @@ class CostExplainer {
     const bool waves = runs_in_waves(nest_);
     for (std::size_t i = 0; i < nest_.terms.bounds.size(); ++i) {
       const TermTime& b = nest_.terms.bounds[i];
-      CostTerm row{b.name(), b.cycles, "", b.where != nullptr ? *b.where : SourceLocation{}};
+      const bool of_stream = nest_.timing == TimingModel::command_stream && i == 0;
+      CostTerm row{b.name(), of_stream ? stream_.bound.cycles : b.cycles, "",
+                   b.where != nullptr ? *b.where : SourceLocation{}};
       if (i == 0 && !waves && view_.instruction) {
         row.where = view_.instruction->timing_where;
         row.how =
@@ -175,7 +188,7 @@ class CostExplainer {
 
   void latency() {
     if (runs_in_waves(nest_)) return latency_in_waves();
-    if (nest_.timing == TimingModel::command_stream) return latency(stream_time(view_, nest_.counts, nest_.traffic));
+    if (nest_.timing == TimingModel::command_stream) return latency(stream_);
     const Latency latency = latency_of_nest(view_, nest_.counts, flow_);
     made_.latency_cycles = replayed_cost(nest_, latency.cycles, latency.bound).cycles;
     made_.times = latency;
@@ -193,7 +206,7 @@ class CostExplainer {
     add("last results, after the last call", latency.drain, {});
   }
   void latency(const StreamTime& stream) {
-    made_.latency_cycles = made_.times.cycles = nest_.cost.cycles;
+    made_.latency_cycles = made_.times.cycles = made_.cost.cycles;
     made_.times.fill = stream.first;
     made_.times.compute = stream.compute;
     made_.times.drain = stream.last;
@@ -265,6 +278,7 @@ class CostExplainer {
   const ResolvedNest& view_;
   const HardwareModel& model_;
   const NestFlow flow_;
+  StreamTime stream_;  ///< of a command stream
   CostReport made_;
 };
 

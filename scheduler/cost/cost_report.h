@@ -43,7 +43,7 @@ struct CostReport {
   std::vector<CostTerm> parts;    ///< of the predicted cycles, their sum; empty where these are the largest bound
   std::vector<CostTerm> latency;  ///< their sum
   std::vector<CostTerm> energy;   ///< their sum
-  Cost cost;                      ///< closed form
+  Cost cost;                      ///< closed form; of a command stream its cycles as replayed
   double latency_cycles = 0;
   Latency times;                   ///< the same as numbers
   std::vector<std::string> flows;  ///< "A in GLB", in the order of times.waited

@@ -37,6 +37,9 @@ struct SimulatedNest {
 struct SimulationOptions {
   std::size_t slices = 0;                ///< limit
   std::int64_t max_blocks = 20'000'000;  ///< limit of call blocks
+  /// Of a command stream: steps of a loop that take as long as those before are counted and not simulated.
+  bool skips_repetitions = false;
+  double max_commands = 4e6;  ///< of a command stream; without repetitions
 };
 
 /// `traffic` gives what does not depend on time: instances, tiles, caches.

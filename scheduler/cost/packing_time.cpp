@@ -9,6 +9,7 @@
 #include "hwdesc/model/timing_choice.h"
 #include "scheduler/cost/cache_traffic.h"
 #include "scheduler/cost/scalar_copies.h"
+#include "scheduler/cost/tile_sizes.h"
 #include "scheduler/nest/packing_moves.h"
 #include "scheduler/nest/staged_tile.h"
 
@@ -153,8 +154,8 @@ void add_loops(const ResolvedNest& view, const StagedTile& s, bool parts_of_line
   }
 }
 
-const PackedCopyFacts& copy_facts(const ResolvedNest& view, const StagedTile& s) {
-  std::vector<std::int64_t> tile = view.tiles(s.loops);
+/// Of a tile of these extents.
+const PackedCopyFacts& copy_facts(const ResolvedNest& view, const StagedTile& s, std::vector<std::int64_t> tile) {
   auto& all = s.facts->packed;
   const auto known = std::find_if(all.begin(), all.end(), [&](const auto& one) {
     return one->access == s.access && one->of_tensor == (s.parent < 0) && one->tile == tile;
@@ -165,9 +166,14 @@ const PackedCopyFacts& copy_facts(const ResolvedNest& view, const StagedTile& s)
   const std::int64_t size = bytes(copied_tensor(view, s.access).dtype);
   add_loops(view, s, move && move->run * size < cache_line(*view.model), copy);
   if (!move && executes_a_stream(*view.model))
-    if (const auto by_elements = scalar_copy(view, s))
+    if (const auto by_elements = scalar_copy(view, s, copy.tile))
       copy.filled = by_elements->filled, copy.drained = by_elements->drained;
   return *all.emplace_back(std::make_unique<const PackedCopyFacts>(std::move(copy)));
+}
+
+/// Of a full tile.
+const PackedCopyFacts& copy_facts(const ResolvedNest& view, const StagedTile& s) {
+  return copy_facts(view, s, view.tiles(s.loops));
 }
 
 /// Elements read contiguously before the copy continues with another row, when it interleaves more rows than the
@@ -267,13 +273,18 @@ double elements_of_buffer(const ResolvedNest& view, const StagedTile& s) {
   return elements;
 }
 
-/// Cycles of copies by the scalar unit of a command stream, with their padding; nothing: other copies.
+/// Cycles of copies by the scalar unit of a command stream, with their padding, of whole and short tiles; nothing:
+/// other copies.
 std::optional<double> stream_copy_cycles(const ResolvedNest& view, const TileCounts& counts, const Transfer& t) {
   const StagedTile& s = view.stages[static_cast<std::size_t>(t.stage)];
-  const PackedCopyFacts& copy = copy_facts(view, s);
-  if (!copy.filled) return std::nullopt;
-  return (t.elements_in * *copy.filled + t.elements_out * *copy.drained) /
-         std::max(1.0, counts.tile(t.access, s.loops));
+  if (!copy_facts(view, s).filled) return std::nullopt;
+  const double copies = counts.refills(t.access, s.loops);
+  const double mean_filled =
+      mean_of_tiles(view, s.loops, [&](const auto& sizes) { return copy_facts(view, s, sizes).filled.value_or(0); });
+  if (t.access > 0) return t.elements_in > 0 ? copies * mean_filled : 0;
+  const double mean_drained =
+      mean_of_tiles(view, s.loops, [&](const auto& sizes) { return copy_facts(view, s, sizes).drained.value_or(0); });
+  return copies * (mean_filled * t.elements_in / std::max(1.0, t.elements_out) + mean_drained);
 }
 
 /// Padding is set before the elements are copied: all of the buffer where reads may be out of bounds.

@@ -37,4 +37,7 @@ bool runs_in_waves(const PricedNest& nest);
 ///   max(replayed, longest bound + terms that are replayed) + all other terms
 Cost replayed_cost(const PricedNest& nest, double cycles, const Bottleneck& bottleneck);
 
+/// The cost of a nest of a command stream whose commands are replayed; nothing: it is none, or has too many.
+std::optional<Cost> refined_cost(const Candidate& candidate);
+
 }  // namespace isamap

@@ -46,11 +46,10 @@ struct ElementSum {
   }
 };
 
-/// A full tile of a stage, at the origin; its buffer is added to the program.
+/// A tile of a stage, at the origin; its buffer is added to the program.
 std::optional<TileLayout> tile_of(const ResolvedNest& view, const Pairing& pairing, const StagedTile& s,
-                                  Program& program) {
+                                  const std::vector<std::int64_t>& sizes, Program& program) {
   Tiles tiles;
-  const std::vector<std::int64_t> sizes = view.tiles(s.loops);
   for (std::size_t d = 0; d < sizes.size(); ++d)
     tiles[view.statement.domain.dims[d].name] = {AffineExpr(0), std::max<std::int64_t>(sizes[d], 1)};
   auto made = make_tile(pairing, *view.kernel, {s.access, s.memory, s.stage.layout}, tiles, *view.model);
@@ -81,11 +80,12 @@ TileLayout tensor_of(const ResolvedNest& view, int access, Program& program) {
 
 }  // namespace
 
-std::optional<ScalarCopy> scalar_copy(const ResolvedNest& view, const StagedTile& s) {
+std::optional<ScalarCopy> scalar_copy(const ResolvedNest& view, const StagedTile& s,
+                                      const std::vector<std::int64_t>& extents) {
   if (s.parent >= 0 || s.memory != view.model->home()) return std::nullopt;
   Lowering lowering(*view.model);
   const Pairing pairing = pair(view.statement, view.instruction, view.mapping);
-  const auto inner = tile_of(view, pairing, s, lowering.program);
+  const auto inner = tile_of(view, pairing, s, extents, lowering.program);
   if (!inner) return std::nullopt;
   const TileLayout outer = tensor_of(view, s.access, lowering.program);
   Copy copy;

@@ -9,12 +9,13 @@
 
 namespace isamap {
 
-/// Cycles of one copy of a full tile between a tensor and a stage of home memory, its padding included. Nothing: no
-/// scalar unit makes it.
+/// Cycles of one copy of a tile of these extents between a tensor and a stage of home memory, its padding included.
+/// Nothing: no scalar unit makes it.
 struct ScalarCopy {
   double filled = 0;   ///< into the stage
   double drained = 0;  ///< out of it; 0 of inputs
 };
-std::optional<ScalarCopy> scalar_copy(const ResolvedNest& view, const StagedTile& stage);
+std::optional<ScalarCopy> scalar_copy(const ResolvedNest& view, const StagedTile& stage,
+                                      const std::vector<std::int64_t>& extents);
 
 }  // namespace isamap

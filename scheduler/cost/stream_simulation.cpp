@@ -24,7 +24,7 @@ namespace isamap {
 
 namespace {
 
-constexpr double most_commands = 4e6;  ///< limit of simulated commands: each is kept until the end
+constexpr double most_replayed = 20000;  ///< commands of one of the finalists of a search: some 20 ms
 
 /// A box of points of the statement: first point and extent by dim.
 struct PointBox {
@@ -62,12 +62,6 @@ struct TileBuffer {
   std::vector<std::int64_t> begins;  ///< by axis: value of its form
 };
 
-/// The buffers of tiles of one size, in turn.
-struct TileRotation {
-  std::vector<TileBuffer> buffers;
-  std::int64_t tiles = 0;  ///< so far
-};
-
 /// A stage filled and drained by commands.
 struct MovedStage {
   int stage = -1, parent = -1;  ///< parent: number of the moved stage that fills it; -1: home
@@ -77,25 +71,24 @@ struct MovedStage {
   bool starts_full = false;  ///< filled at the first visit too
   std::vector<TileAxis> axes;
   std::vector<TouchedParts::Axis> parts;
-  bool apart = false;                                           ///< short tiles have buffers of their own
-  std::map<std::vector<std::int64_t>, TileRotation> rotations;  ///< by extents below each loop above
-  TileRotation* current = nullptr;
+  bool apart = false;                                                    ///< short tiles have buffers of their own
+  std::map<std::vector<std::int64_t>, std::vector<TileBuffer>> buffers;  ///< by extents below each loop above
+  std::vector<TileBuffer>* current = nullptr;
   std::int64_t tiles = 0;  ///< tiles so far
 
-  /// The buffer of the next tile.
+  /// The buffer of the next tile: they take turns in all tiles, whole and short.
   TileBuffer& next(const ResolvedNest& view, const std::vector<std::int64_t>& extents) {
-    const auto [found, fresh] = rotations.try_emplace(apart ? extents : std::vector<std::int64_t>());
+    const auto [found, fresh] = buffers.try_emplace(apart ? extents : std::vector<std::int64_t>());
     current = &found->second;
     const int count = view.stages[static_cast<std::size_t>(stage)].stage.buffers;
     if (fresh)
-      current->buffers.assign(static_cast<std::size_t>(std::max(1, count)),
-                              {TouchedParts(parts), std::vector<std::int64_t>(axes.size(), 0)});
-    ++tiles, ++current->tiles;
+      current->assign(static_cast<std::size_t>(std::max(1, count)),
+                      {TouchedParts(parts), std::vector<std::int64_t>(axes.size(), 0)});
+    ++tiles;
     return buffer();
   }
   TileBuffer& buffer() {
-    return current
-        ->buffers[static_cast<std::size_t>((current->tiles - 1) % static_cast<std::int64_t>(current->buffers.size()))];
+    return (*current)[static_cast<std::size_t>((tiles - 1) % static_cast<std::int64_t>(current->size()))];
   }
 };
 
@@ -129,6 +122,14 @@ void lay_out(const ResolvedNest& view, const std::vector<MovedStage>& stages, st
   }
 }
 
+/// The innermost loop above a stage of more than one step: what fills it is below all of these.
+int place_of_stage(const ResolvedNest& view, const TileCounts& counts, int stage) {
+  int place = 0;
+  for (int w = 0; w < view.stages[static_cast<std::size_t>(stage)].loops; ++w)
+    if (!view.loops[static_cast<std::size_t>(w)].unit.valid() && counts.trip(w) > 1) place = w + 1;
+  return place;
+}
+
 /// The stages that commands fill or drain, parents first.
 std::vector<MovedStage> moved_stages(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic,
                                      const NestFlow& flow) {
@@ -141,9 +142,7 @@ std::vector<MovedStage> moved_stages(const ResolvedNest& view, const TileCounts&
     moved.access = t.access;
     for (std::size_t f = 0; f < flow.flows.size(); ++f)
       if (flow.flows[f].stage == t.stage) moved.flow = static_cast<int>(f);
-    // its commands are below all of these
-    for (int w = 0; w < view.stages[static_cast<std::size_t>(t.stage)].loops; ++w)
-      if (!view.loops[static_cast<std::size_t>(w)].unit.valid() && counts.trip(w) > 1) moved.place = w + 1;
+    moved.place = place_of_stage(view, counts, t.stage);
     for (std::size_t other = 0; other < stages.size(); ++other)
       if (stages[other].stage == view.stages[static_cast<std::size_t>(t.stage)].parent)
         moved.parent = static_cast<int>(other);
@@ -158,6 +157,22 @@ std::vector<MovedStage> moved_stages(const ResolvedNest& view, const TileCounts&
     stages[s].apart = short_tiles_are_apart(view, counts, stages[s].stage);
   }
   return stages;
+}
+
+/// A copy by the host: commands before it have ended when it is made, those after it start then.
+struct HostCopy {
+  int place = 0;  ///< loops above it
+  bool in = false, out = false;
+};
+
+std::vector<HostCopy> host_copies_of(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic) {
+  std::vector<HostCopy> copies;
+  for (const Transfer& t : traffic.transfers) {
+    if (t.stage < 0 || t.from != t.to) continue;
+    HostCopy copy{place_of_stage(view, counts, t.stage), t.elements_in > 0, t.access == 0 && t.elements_out > 0};
+    copies.push_back(copy);
+  }
+  return copies;
 }
 
 /// Region of a use of a move in the tile of a stage; `at`: its offset in the tile of `own`, the same stage or one
@@ -197,6 +212,49 @@ struct MoveUses {
   std::vector<std::vector<std::int64_t>> at;  ///< first points of each use
 };
 
+/// Of the commands so far.
+struct Progress {
+  double cycles = 0, commands = 0, compute = 0;
+};
+
+/// Steps of a loop: once pairs of them (tiles alternate between two buffers) take equal times and equal numbers of
+/// commands, those that follow are skipped, but for the last pair and a short step.
+class Repetitions {
+ public:
+  explicit Repetitions(std::int64_t whole) : whole_(whole) {}
+
+  struct Skipped {
+    std::int64_t steps = 0;
+    double cycles = 0, compute = 0;
+  };
+  /// What to leave out before this step.
+  Skipped before(std::int64_t step, const Progress& progress) {
+    if (done_ || whole_ < least_steps) return {};
+    marks_.push_back(progress);
+    const std::size_t n = marks_.size();
+    if (n < pairs * 2 + 1 || progress.commands - marks_.front().commands < least_commands) return {};
+    const auto pair = [&](std::size_t i) {
+      const Progress &later = marks_[n - 1 - 2 * i], &sooner = marks_[n - 3 - 2 * i];
+      return Progress{later.cycles - sooner.cycles, later.commands - sooner.commands, later.compute - sooner.compute};
+    };
+    const Progress last = pair(0);
+    for (std::size_t i = 1; i < pairs; ++i)
+      if (std::abs(pair(i).cycles - last.cycles) > 1e-6 || pair(i).commands != last.commands) return {};
+    const std::int64_t skipped = (whole_ - step - 2) / 2;
+    if (last.cycles <= 0 || skipped <= 0) return {};
+    done_ = true;
+    return {2 * skipped, last.cycles * static_cast<double>(skipped), last.compute * static_cast<double>(skipped)};
+  }
+
+ private:
+  static constexpr std::int64_t least_steps = 10;
+  static constexpr std::size_t pairs = 3;
+  static constexpr double least_commands = 100;  ///< several windows: before, none may have been issued
+  std::int64_t whole_;
+  std::vector<Progress> marks_;  ///< before each step
+  bool done_ = false;
+};
+
 class StreamSimulation {
  public:
   StreamSimulation(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic, const NestFlow& flow,
@@ -207,6 +265,7 @@ class StreamSimulation {
         flow_(flow),
         options_(options),
         stages_(moved_stages(view, counts, traffic, flow)),
+        host_copies_(host_copies_of(view, counts, traffic)),
         queue_(stream_window(model_), orders_itself(model_),
                [this](const TimedCommand& c, double start, std::int64_t waited_for) { issued(c, start, waited_for); }) {
     result_.memories = traffic.memories;
@@ -216,18 +275,25 @@ class StreamSimulation {
     box_.low.assign(view.statement.domain.dims.size(), 0);
     for (const Dim& dim : view.statement.domain.dims) box_.extent.push_back(dim.extent);
     call_port_ = port(*view.instruction);
+    has_deep_buffers_ =
+        std::any_of(view.stages.begin(), view.stages.end(), [](const StagedTile& s) { return s.stage.buffers > 2; });
   }
+
+  /// Were there too many commands?
+  bool ended_early() const { return static_cast<double>(queue_.next()) > options_.max_commands; }
 
   SimulatedNest run() {
     const bool empty = std::any_of(box_.extent.begin(), box_.extent.end(), [](std::int64_t e) { return e <= 0; });
     if (!empty) below(0, true);
     queue_.flush();
-    result_.cycles = std::max(end_, calls_end_);
+    result_.cycles = std::max(end_, calls_end_) + skipped_;
     result_.drain = result_.cycles - calls_end_;
     return std::move(result_);
   }
 
  private:
+  Progress progress() const { return {queue_.clock() + skipped_, static_cast<double>(queue_.next()), result_.compute}; }
+
   int port(const Instruction& instruction) {
     const std::string& name = port_name(instruction);
     const int number = queue_.port(name, ports_of(instruction, model_));
@@ -241,6 +307,11 @@ class StreamSimulation {
   /// is past its first step.
   void below(std::size_t loop, bool first) {
     const int place = static_cast<int>(loop);
+    const auto host_copies = [&](bool HostCopy::*kind) {
+      for (const HostCopy& copy : host_copies_)
+        if (copy.place == place && copy.*kind) queue_.wait_for_all();
+    };
+    host_copies(&HostCopy::in);
     for (std::size_t s = 0; s < stages_.size(); ++s)
       if (stages_[s].place == place) fill(s, first);
     if (loop == calls_from_)
@@ -249,6 +320,7 @@ class StreamSimulation {
       steps(loop, first);
     for (std::size_t s = stages_.size(); s-- > 0;)
       if (stages_[s].place == place && stages_[s].out != nullptr) drain(s);
+    host_copies(&HostCopy::out);
   }
 
   void steps(std::size_t loop, bool first) {
@@ -256,8 +328,16 @@ class StreamSimulation {
     const auto d = static_cast<std::size_t>(w.dim);
     const std::int64_t low = box_.low[d], extent = box_.extent[d];
     const std::int64_t steps = w.unit.valid() ? 1 : ceil_div(extent, w.tile);
+    Repetitions repetitions(extent / w.tile);
     for (std::int64_t step = 0; step < steps; ++step) {
       if (step % 64 == 0) leave_if_asked();
+      if (options_.skips_repetitions && !has_deep_buffers_) {
+        const auto skipped = repetitions.before(step, progress());
+        step += skipped.steps;
+        skipped_ += skipped.cycles;
+        result_.compute += skipped.compute;
+      }
+      if (static_cast<double>(queue_.next()) > options_.max_commands) return;
       box_.low[d] = low + step * w.tile;
       box_.extent[d] = std::min(w.tile, extent - step * w.tile);
       path_.push_back(box_.extent[d]);
@@ -426,6 +506,7 @@ class StreamSimulation {
   const NestFlow& flow_;
   const SimulationOptions& options_;
   std::vector<MovedStage> stages_;
+  std::vector<HostCopy> host_copies_;
   CommandQueue queue_;
   const std::function<double(std::int64_t)> ended_ = [this](std::int64_t command) { return queue_.ended(command); };
   std::vector<int> resources_;  ///< by port: of the flow, or -1
@@ -439,6 +520,8 @@ class StreamSimulation {
   std::size_t calls_from_ = 0;
   int call_port_ = 0;
   std::int64_t calls_ = 0, last_call_ = -1;
+  bool has_deep_buffers_ = false;  ///< tiles do not repeat after two steps
+  double skipped_ = 0;             ///< cycles of the steps that are not simulated
   double end_ = 0, call_free_ = 0, calls_end_ = 0;
   SimulatedNest result_;
 };
@@ -448,10 +531,24 @@ class StreamSimulation {
 Result<SimulatedNest> simulate_stream(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic,
                                       const NestFlow& flow, const SimulationOptions& options) {
   const double calls = counts.steps(static_cast<int>(view.loops.size()));
-  if (calls > most_commands)
-    return error(fmt::format("{:.0f} calls; the commands of at most {:.0f} are simulated", calls, most_commands),
+  const auto too_many = [&] {
+    return error(fmt::format("{:.0f} calls; the commands of at most {:.0f} are simulated", calls, options.max_commands),
                  "smaller sizes, or --cost latency, which takes a formula");
-  return StreamSimulation(view, counts, traffic, flow, options).run();
+  };
+  if (calls > options.max_commands && !options.skips_repetitions) return too_many();
+  StreamSimulation simulation(view, counts, traffic, flow, options);
+  SimulatedNest simulated = simulation.run();
+  if (simulation.ended_early()) return too_many();
+  return simulated;
+}
+
+std::optional<SimulatedNest> replayed_stream(const ResolvedNest& view, const TileCounts& counts,
+                                             const Traffic& traffic) {
+  SimulationOptions options;
+  options.skips_repetitions = true;
+  options.max_commands = most_replayed;
+  auto simulated = simulate_stream(view, counts, traffic, flow_of(view, counts, traffic), options);
+  return simulated ? std::optional(std::move(*simulated)) : std::nullopt;
 }
 
 Result<SimulatedNest> simulate(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic,

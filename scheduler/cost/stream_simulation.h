@@ -17,6 +17,10 @@ namespace isamap {
 Result<SimulatedNest> simulate_stream(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic,
                                       const NestFlow& flow, const SimulationOptions& options = {});
 
+/// The times of the commands of a nest, simulated but for repetitions. Nothing: there are too many without these.
+std::optional<SimulatedNest> replayed_stream(const ResolvedNest& view, const TileCounts& counts,
+                                             const Traffic& traffic);
+
 /// simulate_stream for machines of command streams, else simulate_nest.
 Result<SimulatedNest> simulate(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic,
                                const NestFlow& flow, const SimulationOptions& options = {});

@@ -105,6 +105,15 @@ class ThreadExecutor final : public Executor {
 
   void complete(PointResult& at) override { price(*Lent(*this), at); }
 
+  void refine(PointResult& at) override {
+    const Lent lent(*this);
+    price(*lent, at);
+    if (!at.cost || !at.nest || !at.problems.empty()) return;
+    auto finer = (*lent).model->refine({&space_.kernel(), space_.statement(), &space_.model(), *at.nest, (*lent).facts},
+                                       *at.cost);
+    if (finer) at.cost = std::move(*finer);
+  }
+
  private:
   /// A model that nobody else uses meanwhile; it is given back.
   class Lent {

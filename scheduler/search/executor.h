@@ -38,6 +38,8 @@ class Executor {
                                                const std::function<bool()>& go_on);
   /// Adds the nest, and the cost that goes with it: of the best points only, by the calling thread.
   virtual void complete(PointResult& at) = 0;
+  /// The same with the finer estimate of the cost model, where it has one (CostModel::refine).
+  virtual void refine(PointResult& at) { complete(at); }
 };
 
 /// Up to `workers->jobs()` points at a time, each worker with a cost model of its own from `costs`. `with_nests`: of

@@ -11,8 +11,10 @@
 #include "hwdesc/model/timing_choice.h"
 #include "isamap/cost_model.h"
 #include "scheduler/cost/capacity.h"
+#include "scheduler/cost/command_stream_model.h"
 #include "scheduler/cost/hierarchy/evaluate.h"
 #include "scheduler/cost/priced_nest.h"
+#include "scheduler/cost/stream_simulation.h"
 
 namespace isamap {
 
@@ -77,6 +79,8 @@ class ClosedForm final : public CostModel {
     return std::move((*priced)->cost);
   }
 
+  std::optional<Cost> refine(const Candidate& candidate, const Cost&) override { return refined_cost(candidate); }
+
   std::optional<Cost> quick_estimate(const HierarchyPoint& point) override {
     const hierarchy::Evaluated evaluated = evaluate(*point.problem, *point.tiles);
     if (!evaluated.fits || evaluated.energy_pJ == 0) return {};  // without energy the objective may be in bytes
@@ -123,6 +127,17 @@ Cost replayed_cost(const PricedNest& nest, double cycles, const Bottleneck& bott
   cost.cycles = std::ceil(std::max(cycles, known) + others - 1e-9) + 0.0;
   if (others <= std::max(cycles, known) && cycles >= known)
     cost.bound = bottleneck.name, cost.bound_by_calls = bottleneck.calls;
+  return cost;
+}
+
+std::optional<Cost> refined_cost(const Candidate& candidate) {
+  const auto priced = price_nest(candidate);
+  if (!priced || (*priced)->timing != TimingModel::command_stream || !is_stream((*priced)->view)) return std::nullopt;
+  const PricedNest& nest = **priced;
+  const auto replayed = replayed_stream(nest.view, nest.counts, nest.traffic);
+  if (!replayed) return std::nullopt;
+  Cost cost = nest.cost;
+  cost.cycles = std::ceil(replayed->cycles + nest.cost.scalar_cycles - 1e-9) + 0.0;  // -0 becomes 0
   return cost;
 }
 

@@ -18,6 +18,8 @@ class LatencyModel final : public CostModel {
     const Latency latency = latency_of_nest(nest.view, nest.counts, flow_of(nest.view, nest.counts, nest.traffic));
     return replayed_cost(nest, latency.cycles, latency.bound);
   }
+
+  std::optional<Cost> refine(const Candidate& candidate, const Cost&) override { return refined_cost(candidate); }
 };
 
 }  // namespace
