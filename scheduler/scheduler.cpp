@@ -299,7 +299,6 @@ class ScheduleRun {
     const SearchSpace& space = space_of(id);
     if (options_.space.double_buffered && !space.hierarchy_point(space.first()))
       return error("--space double-buffered requires a linear memory hierarchy", "see docs/search.md");
-    const bool own = static_cast<bool>(options_.user_strategy);
     auto strategy = new_strategy(space);
     if (!strategy) return strategy.diagnostics();
     Schedule beside = result_.schedule;
@@ -319,7 +318,7 @@ class ScheduleRun {
       if (!strategy) return strategy.diagnostics();
       found = search(space, **strategy, costs_, loop);
     }
-    if (!found.best && !found.exhausted && !own && !out_of_time() && !has_errors(found.failure))
+    if (!found.best && !found.exhausted && !options_.user_strategy && !out_of_time() && !has_errors(found.failure))
       fallback_search(space, found, loop, options_, costs_);
     if (has_errors(found.failure)) return found.failure;
     result_.stopped = result_.stopped || found.stopped;
@@ -372,7 +371,7 @@ class ScheduleRun {
     if (loop.runner_up_if) loop.key = [this](const Nest& nest) { return fusion_key(nest, model_); };
     if (id.index() < options_.known.size()) loop.known = options_.known[id.index()];
     loop.watch_nests = static_cast<bool>(options_.watch);
-    if (options_.watch) loop.watch = options_.watch;
+    loop.watch = options_.watch;
     if (!result_.stopped) loop.progress = options_.progress;
     loop.one_by_one = result_.stopped;  // after a stop only a legal schedule is needed
     return loop;
@@ -380,8 +379,8 @@ class ScheduleRun {
 
   // Deadline: the remaining time, shared evenly among the remaining statements.
   double share_of_time(StatementId id) const {
-    const double gone = seconds_since(start_);
-    return gone + (options_.max_seconds - gone) / static_cast<double>(kernel_.statements.size() - id.index());
+    const double gone = seconds_since(start_), left = static_cast<double>(kernel_.statements.size() - id.index());
+    return gone + (options_.max_seconds - gone) / left;
   }
 
   // Scalar code, if a scalar unit reaches the tensors.

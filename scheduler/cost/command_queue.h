@@ -2,6 +2,7 @@
 #pragma once
 // List scheduler of commands known by port and time only: the rules of backends/assembly/command_order.h.
 
+#include <algorithm>
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <deque>
@@ -44,6 +45,11 @@ class CommandQueue {
   /// Starts after all of `before` have ended, issues after `behind` (-1: none).
   void add(const TimedCommand& command, const std::vector<std::int64_t>& before, std::int64_t behind);
   void flush();
+  /// Have all commands before this one ended by now?
+  bool ended_before(std::int64_t command) const {
+    return std::all_of(ended_.begin(), ended_.begin() + static_cast<std::ptrdiff_t>(command),
+                       [&](double end) { return end >= 0 && end <= clock(); });
+  }
   /// When the last command so far was issued; of queues: when the last one ends.
   double clock() const { return queues_ ? end_ : issue_; }
   /// Commands added from here on start when all before have ended.

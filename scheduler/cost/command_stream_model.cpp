@@ -414,8 +414,7 @@ class Stream {
       if (tile.out.port >= 0)
         serial = std::max(serial, begin + tile.round * tile.largest * (1 - tile.released) +
                                       (tile.refills * tile.out.uses - 1) * tile.out.cycles + tile.out.latency);
-    const double busy = busiest(0, 1);
-    const double compute = calls_ * call_;
+    const double busy = busiest(0, 1), compute = calls_ * call_;
     StreamTime time{{"latencies", "", std::max(serial, busy)}, begin, compute, std::max(0.0, end.ended)};
     if (2 * compute >= time.bound.cycles)
       time.bound.kind = "compute", time.bound.bound_of = BoundOf::calls;
@@ -435,10 +434,9 @@ class Stream {
     tile.apart = !tile.doubled && short_tiles_are_apart(view_, counts_, t.stage);
     for (int w = 0; w < s.loops; ++w)
       if (counts_.trip(w) > 1) tile.place = w + 1;
-    const bool output = t.access == 0;
     const TileMoves by = moves_of(view_, t);
     const double loaded =
-        output && t.elements_in > 0 ? std::min(1.0, t.elements_in / std::max(t.elements_out, 1.0)) : 1;
+        t.access == 0 && t.elements_in > 0 ? std::min(1.0, t.elements_in / std::max(t.elements_out, 1.0)) : 1;
     if (by.in != nullptr) tile.in = way(*by.in, t, loaded, tile.full_in);
     tile.cleared = by.in != nullptr && t.elements_in <= 0;
     if (by.out != nullptr) tile.out = way(*by.out, t, 1, tile.full_out);

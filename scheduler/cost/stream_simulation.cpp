@@ -212,16 +212,74 @@ struct MoveUses {
   std::vector<std::vector<std::int64_t>> at;  ///< first points of each use
 };
 
+/// The ports of memories and links that a command keeps.
+void keep_ports(const std::vector<SharedPortUse>& uses, const HardwareModel& model, CommandQueue& queue,
+                TimedCommand& command) {
+  for (const auto& [port, cycles] : uses)
+    command.shared.emplace_back(queue.port(shared_port_name(port, model), 1), std::ceil(cycles));
+}
+
+/// The commands that move tiles.
+class MoveCommands {
+ public:
+  MoveCommands(const ResolvedNest& view, CommandQueue& queue) : view_(view), model_(*view.model), queue_(queue) {}
+
+  /// Of a tile of this size.
+  const MoveUses& uses_of(const MovedStage& s, const Instruction& move, const std::vector<std::int64_t>& sizes) {
+    const auto [found, fresh] = uses_.try_emplace({s.stage, &move, sizes});
+    if (!fresh) return found->second;
+    found->second = {coordinates_of_move(view_, s.stage, move, sizes), least_extents(move), {}};
+    found->second.at = first_points(found->second.coordinates);
+    return found->second;
+  }
+
+  /// A use from these first points on.
+  TimedCommand timed(const MovedStage& s, const Instruction& move, const MoveUses& uses,
+                     const std::vector<std::int64_t>& at) {
+    std::vector<std::int64_t> extents = uses.extents;
+    const DType type = view_.kernel->tensors[access_of(view_.statement, s.access).tensor.index()].dtype;
+    double moved = static_cast<double>(bytes(type));
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      const TileCoordinate& w = uses.coordinates[i];
+      const std::int64_t points = std::min(w.points, w.extent - at[i]);
+      moved *= static_cast<double>(points);
+      if (w.dim < 0) continue;
+      std::int64_t& extent = extents[static_cast<std::size_t>(w.dim)];
+      if (!move.ranges[static_cast<std::size_t>(w.dim)].fixed()) extent = std::max(extent, points);
+    }
+    TimedCommand command;
+    const auto shared = shared_port_uses(move, extents, type, model_);
+    command.interval = std::max(interval_of(move, extents, model_), transfer_cycles(shared, move, moved, model_));
+    command.latency = result_latency(command.interval, latency_of(move, extents, model_), move, model_);
+    keep_ports(shared, model_, queue_, command);
+    return command;
+  }
+
+ private:
+  const ResolvedNest& view_;
+  const HardwareModel& model_;
+  CommandQueue& queue_;
+  std::map<std::tuple<int, const Instruction*, std::vector<std::int64_t>>, MoveUses> uses_;
+};
+
+/// Extents of the tile of a stage in a box: dims of loops that do not renew it are whole.
+PointBox tile_box(const ResolvedNest& view, const MovedStage& s, PointBox box) {
+  const std::vector<std::int64_t> most = view.tiles(view.stages[static_cast<std::size_t>(s.stage)].loops);
+  for (std::size_t d = 0; d < most.size(); ++d) box.extent[d] = std::min(box.extent[d], most[d]);
+  return box;
+}
+
 /// Of the commands so far.
 struct Progress {
   double cycles = 0, commands = 0, compute = 0;
 };
 
 /// Steps of a loop: once pairs of them (tiles alternate between two buffers) take equal times and equal numbers of
-/// commands, those that follow are skipped, but for the last pair and a short step.
+/// commands, those that follow are skipped, but for the last pair and a short step. Not while commands before the loop
+/// are at work: steps that wait for these may take equal times too.
 class Repetitions {
  public:
-  explicit Repetitions(std::int64_t whole) : whole_(whole) {}
+  Repetitions(std::int64_t whole, const CommandQueue& queue) : whole_(whole), queue_(queue), first_(queue.next()) {}
 
   struct Skipped {
     std::int64_t steps = 0;
@@ -241,7 +299,7 @@ class Repetitions {
     for (std::size_t i = 1; i < pairs; ++i)
       if (std::abs(pair(i).cycles - last.cycles) > 1e-6 || pair(i).commands != last.commands) return {};
     const std::int64_t skipped = (whole_ - step - 2) / 2;
-    if (last.cycles <= 0 || skipped <= 0) return {};
+    if (last.cycles <= 0 || skipped <= 0 || !queue_.ended_before(first_)) return {};
     done_ = true;
     return {2 * skipped, last.cycles * static_cast<double>(skipped), last.compute * static_cast<double>(skipped)};
   }
@@ -251,6 +309,8 @@ class Repetitions {
   static constexpr std::size_t pairs = 3;
   static constexpr double least_commands = 100;  ///< several windows: before, none may have been issued
   std::int64_t whole_;
+  const CommandQueue& queue_;
+  std::int64_t first_;           ///< the first command of the loop
   std::vector<Progress> marks_;  ///< before each step
   bool done_ = false;
 };
@@ -328,7 +388,7 @@ class StreamSimulation {
     const auto d = static_cast<std::size_t>(w.dim);
     const std::int64_t low = box_.low[d], extent = box_.extent[d];
     const std::int64_t steps = w.unit.valid() ? 1 : ceil_div(extent, w.tile);
-    Repetitions repetitions(extent / w.tile);
+    Repetitions repetitions(extent / w.tile, queue_);
     for (std::int64_t step = 0; step < steps; ++step) {
       if (step % 64 == 0) leave_if_asked();
       if (options_.skips_repetitions && !has_deep_buffers_) {
@@ -357,32 +417,16 @@ class StreamSimulation {
   }
   void drain(std::size_t at) { move(stages_[at], *stages_[at].out, true); }
 
-  /// Extents of the tile of a stage: dims of loops that do not renew it are whole.
-  PointBox tile_box(const MovedStage& s) const {
-    PointBox box = box_;
-    const std::vector<std::int64_t> most = view_.tiles(view_.stages[static_cast<std::size_t>(s.stage)].loops);
-    for (std::size_t d = 0; d < most.size(); ++d) box.extent[d] = std::min(box.extent[d], most[d]);
-    return box;
-  }
-
-  const MoveUses& uses_of(const MovedStage& s, const Instruction& move, const std::vector<std::int64_t>& sizes) {
-    const auto [found, fresh] = uses_.try_emplace({s.stage, &move, sizes});
-    if (!fresh) return found->second;
-    found->second = {coordinates_of_move(view_, s.stage, move, sizes), least_extents(move), {}};
-    found->second.at = first_points(found->second.coordinates);
-    return found->second;
-  }
-
   /// Uses of a move for the current tile.
   void move(MovedStage& s, const Instruction& move, bool out) {
-    const PointBox box = tile_box(s);
-    const MoveUses& uses = uses_of(s, move, box.extent);
+    const PointBox box = tile_box(view_, s, box_);
+    const MoveUses& uses = moves_.uses_of(s, move, box.extent);
     const std::vector<TileCoordinate>& coordinates = uses.coordinates;
     const int on = port(move);
     std::size_t use = 0;
     for (const std::vector<std::int64_t>& at : uses.at) {
       before_.clear();
-      TimedCommand command = timed(s, move, uses, at);
+      TimedCommand command = moves_.timed(s, move, uses, at);
       command.port = on;
       command.flow = s.flow;
       command.out = out;
@@ -398,33 +442,6 @@ class StreamSimulation {
       queue_.add(command, before_, -1);
       ++use;
     }
-  }
-
-  TimedCommand timed(const MovedStage& s, const Instruction& move, const MoveUses& uses,
-                     const std::vector<std::int64_t>& at) {
-    std::vector<std::int64_t> extents = uses.extents;
-    const DType type = view_.kernel->tensors[access_of(view_.statement, s.access).tensor.index()].dtype;
-    double moved = static_cast<double>(bytes(type));
-    for (std::size_t i = 0; i < at.size(); ++i) {
-      const TileCoordinate& w = uses.coordinates[i];
-      const std::int64_t points = std::min(w.points, w.extent - at[i]);
-      moved *= static_cast<double>(points);
-      if (w.dim < 0) continue;
-      std::int64_t& extent = extents[static_cast<std::size_t>(w.dim)];
-      if (!move.ranges[static_cast<std::size_t>(w.dim)].fixed()) extent = std::max(extent, points);
-    }
-    TimedCommand command;
-    const auto shared = shared_port_uses(move, extents, type, model_);
-    command.interval = std::max(interval_of(move, extents, model_), transfer_cycles(shared, move, moved, model_));
-    command.latency = result_latency(command.interval, latency_of(move, extents, model_), move, model_);
-    take(shared, command);
-    return command;
-  }
-
-  void take(const std::vector<SharedPortUse>& uses, TimedCommand& command) {
-    for (const auto& [port, cycles] : uses)
-      command.shared.emplace_back(queue_.port(shared_port_name(port, model_), 1), std::ceil(cycles));
-    resources_.resize(std::max(resources_.size(), queue_.ports()), -1);
   }
 
   void touch(MovedStage& s, const TouchedParts::Box& part, bool write) {
@@ -456,7 +473,8 @@ class StreamSimulation {
       found->second.latency = command_latency(*view_.instruction, extents, model_);
       found->second.port = call_port_;
       const DType type = view_.kernel->tensors[view_.statement.write.tensor.index()].dtype;
-      take(held_ports(shared_port_uses(*view_.instruction, extents, type, model_), *view_.instruction), found->second);
+      keep_ports(held_ports(shared_port_uses(*view_.instruction, extents, type, model_), *view_.instruction), model_,
+                 queue_, found->second);
     }
     TimedCommand command = found->second;
     command.tile = calls_++;
@@ -511,7 +529,7 @@ class StreamSimulation {
   const std::function<double(std::int64_t)> ended_ = [this](std::int64_t command) { return queue_.ended(command); };
   std::vector<int> resources_;  ///< by port: of the flow, or -1
   std::vector<int> flow_of_;    ///< by command
-  std::map<std::tuple<int, const Instruction*, std::vector<std::int64_t>>, MoveUses> uses_;
+  MoveCommands moves_{view_, queue_};
   std::map<std::vector<std::int64_t>, TimedCommand> call_times_;  ///< by extents
   std::map<std::pair<int, std::vector<std::int64_t>>, std::vector<std::int64_t>> stored_;
   std::vector<std::int64_t> before_;

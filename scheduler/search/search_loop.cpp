@@ -76,6 +76,47 @@ std::vector<Scored> cheapest_of_keys(std::map<std::string, Scored> best_per_key)
   return all;
 }
 
+/// The points with the best estimates, among which finer ones decide.
+class Finalists {
+ public:
+  explicit Finalists(std::size_t most) : most_(most) {}
+
+  void keep(const Point& point, double objective) {
+    if (most_ == 0 || (points_.size() >= most_ && objective >= points_.back().first)) return;
+    const auto same = [&](const auto& one) { return one.second.choice == point.choice; };
+    if (std::any_of(points_.begin(), points_.end(), same)) return;
+    const auto at = std::upper_bound(points_.begin(), points_.end(), objective,
+                                     [](double value, const auto& one) { return value < one.first; });
+    points_.emplace(at, objective, point);
+    if (points_.size() > most_) points_.pop_back();
+  }
+
+  /// The best by the finer estimate that is not refused; of equal ones the best by the estimate.
+  void choose(Executor& executor, const LoopOptions& options, Scored& best) {
+    std::vector<Scored> refined;
+    for (auto& [objective, point] : points_) {
+      PointResult at;
+      at.point = std::move(point);
+      executor.refine(at);
+      if (!at.nest || !at.cost || !at.problems.empty()) continue;
+      const double finer = value(*at.cost, options.objective);
+      refined.push_back(Scored{finer, std::move(at.point), std::move(*at.nest), std::move(*at.cost)});
+    }
+    std::stable_sort(refined.begin(), refined.end(),
+                     [](const Scored& a, const Scored& b) { return a.objective < b.objective; });
+    for (Scored& one : refined) {
+      const bool known = one.point.choice == best.point.choice;
+      if (!known && options.refuse && has_errors(options.refuse(one.nest))) continue;
+      best = std::move(one);
+      return;
+    }
+  }
+
+ private:
+  std::size_t most_;
+  std::vector<std::pair<double, Point>> points_;  ///< best first
+};
+
 class SearchLoop {
  public:
   SearchLoop(const SearchSpace& space, SearchStrategy& strategy, const CostModelFactory& costs,
@@ -112,7 +153,7 @@ class SearchLoop {
       if (asked.points.empty()) break;
       tell_all(std::move(asked.points));
     }
-    choose_among_finalists();
+    if (found_.best && !has_errors(costs_.problems())) finalists_.choose(*executor_, options_, *found_.best);
     found_.exhausted = strategy_.exhausted() && whole_;
     found_.failure = strategy_.problems();
     remember(found_.failure, costs_.problems());
@@ -252,44 +293,12 @@ class SearchLoop {
     if (!at.problems.empty()) trial.problem = at.problems.front().message;
     strategy_.report(at.point, trial.objective);
     if (options_.watch) options_.watch(trial);
-    if (trial.objective && options_.finalists > 0) keep_finalist(at.point, *trial.objective);
+    if (trial.objective) finalists_.keep(at.point, *trial.objective);
     if (trial.objective && options_.runner_up_if && options_.runner_up_if(space_.mapping_of(at.point)))
       keep_runner_up(at, *trial.objective, trial.best);
     if (trial.objective && options_.key) keep_best_of_key(at, *trial.objective);
     if (trial.best) found_.best = Scored{*trial.objective, at.point, std::move(*at.nest), std::move(*at.cost)};
     tell_progress();
-  }
-
-  void keep_finalist(const Point& point, double objective) {
-    if (finalists_.size() >= options_.finalists && objective >= finalists_.back().first) return;
-    const auto same = [&](const auto& one) { return one.second.choice == point.choice; };
-    if (std::any_of(finalists_.begin(), finalists_.end(), same)) return;
-    const auto at = std::upper_bound(finalists_.begin(), finalists_.end(), objective,
-                                     [](double value, const auto& one) { return value < one.first; });
-    finalists_.emplace(at, objective, point);
-    if (finalists_.size() > options_.finalists) finalists_.pop_back();
-  }
-
-  /// The best by the finer estimate that is not refused; of equal ones the best by the estimate.
-  void choose_among_finalists() {
-    if (finalists_.empty() || !found_.best || has_errors(costs_.problems())) return;
-    std::vector<Scored> refined;
-    for (auto& [objective, point] : finalists_) {
-      PointResult at;
-      at.point = std::move(point);
-      executor_->refine(at);
-      if (!at.nest || !at.cost || !at.problems.empty()) continue;
-      const double finer = value(*at.cost, options_.objective);
-      refined.push_back(Scored{finer, std::move(at.point), std::move(*at.nest), std::move(*at.cost)});
-    }
-    std::stable_sort(refined.begin(), refined.end(),
-                     [](const Scored& a, const Scored& b) { return a.objective < b.objective; });
-    for (Scored& one : refined) {
-      if (one.point.choice != found_.best->point.choice && options_.refuse && has_errors(options_.refuse(one.nest)))
-        continue;
-      found_.best = std::move(one);
-      return;
-    }
   }
 
   void keep_runner_up(PointResult& at, double objective, bool holds) {
@@ -353,7 +362,7 @@ class SearchLoop {
   bool whole_ = true;                              ///< every point that was asked has been told
   std::map<std::vector<int>, PointResult> ahead_;  ///< by choice: evaluated, not yet asked
   Found found_;
-  std::vector<std::pair<double, Point>> finalists_;  ///< best first
+  Finalists finalists_{options_.finalists};
   std::map<std::string, Scored> best_per_key_;
 };
 
