@@ -72,7 +72,7 @@ class RandomShapes {
   std::mt19937_64 bits_;
 };
 
-constexpr double least_cycles = 500;  // below, single latencies decide
+constexpr double least_compared = 500;  // below, single latencies decide
 
 /// How far apart predictions and programs of a machine are.
 struct Differences {
@@ -109,7 +109,7 @@ void compare_one(const HardwareModel& model, Runner& runner, std::uint64_t seed,
   EXPECT_EQ(again->total.cycles, cost.cycles) << "evaluate says what schedule said";
   EXPECT_NEAR(cost.scalar_cycles, outcome->scalar_cycles, 0.02 * outcome->scalar_cycles + 1);
   const double predicted = cost.cycles - cost.scalar_cycles, taken = static_cast<double>(outcome->cycles);
-  if (std::max(predicted, taken) < least_cycles) return;
+  if (std::max(predicted, taken) < least_compared) return;
   ++found.compared;
   const double apart = std::max(predicted, taken) / std::max(1.0, std::min(predicted, taken));
   if (apart > 1.05) ++found.beyond_5;
