@@ -32,10 +32,16 @@ std::vector<int> dead_ranks() {
   return ranks;
 }
 
+bool all_ranks_live() {
+  int live = dead_ranks().empty() ? 1 : 0;
+  return MPIX_Comm_agree(MPI_COMM_WORLD, &live) == MPI_SUCCESS && live == 1;  // an error: one died that nobody knew of
+}
+
 #else
 
 void go_on_after_deaths() {}
 std::vector<int> dead_ranks() { return {}; }
+bool all_ranks_live() { return true; }
 
 #endif
 

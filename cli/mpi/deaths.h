@@ -12,5 +12,7 @@ namespace isamap::cli {
 void go_on_after_deaths();
 /// The ranks that are known to be dead, in no order; none without fault tolerance.
 std::vector<int> dead_ranks();
+/// Has no rank died yet? All that are left call it, and get the same answer; true without fault tolerance.
+bool all_ranks_live();
 
 }  // namespace isamap::cli

@@ -39,7 +39,6 @@ struct Report {
 struct Order {
   std::int64_t job = no_job;      ///< none: the work is over
   int attempt = 1, attempts = 0;  ///< attempts: after which it is given up
-  bool deaths = false;            ///< with none: some ranks have died
 };
 
 /// Waits without using the processor, which may be another rank's, but for the first moment. Nothing: rank 0 has died.
@@ -81,10 +80,7 @@ void be_worker(const jobs::Plan& plan, jobs::JobStore& store, const jobs::WorkOp
     const int sent = MPI_Send(&report, sizeof report, MPI_BYTE, 0, to_manager, MPI_COMM_WORLD);
     const auto order = sent == MPI_SUCCESS ? next_order() : std::nullopt;
     if (!order) MPI_Abort(MPI_COMM_WORLD, static_cast<int>(Exit::limit));  // nobody hands out jobs any more
-    if (order->job == no_job) {
-      died_here = order->deaths;
-      break;
-    }
+    if (order->job == no_job) break;
     report = Report{order->job, 0, order->attempt, seconds_now() - asked, {}};
     const jobs::Job& job = plan.jobs[static_cast<std::size_t>(order->job)];
     const double since = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -139,8 +135,7 @@ class Manager {
       if (seconds_now() - told > 1) progress(queue_.progress()), told = seconds_now();
       nap();
     }
-    Order over;
-    over.deaths = died_here;
+    const Order over;
     for (std::size_t worker = 1; worker < workers_.size(); ++worker)
       if (workers_[worker].state != Worker::State::dead)
         MPI_Send(&over, sizeof over, MPI_BYTE, static_cast<int>(worker), to_worker, MPI_COMM_WORLD);
@@ -188,9 +183,9 @@ class Manager {
       Worker& worker = workers_[static_cast<std::size_t>(rank)];
       if (worker.state == Worker::State::dead) continue;
       worker.state = Worker::State::dead;
-      died_here = true;
-      tell(fmt::format("work: rank {} has died; the others go on, and do its {} again", rank,
-                       counted(worker.jobs.size(), "job")));
+      const std::string again =
+          worker.jobs.empty() ? "" : fmt::format(", and do its {} again", counted(worker.jobs.size(), "job"));
+      tell(fmt::format("work: rank {} has died; the others go on{}", rank, again));
       for (const std::size_t job : worker.jobs) queue_.give_back(job);
       worker.jobs.clear();
       changed_ = true;
@@ -302,8 +297,11 @@ jobs::WorkEnd work_on_ranks(const jobs::Plan& plan, jobs::JobStore& store, const
     return end;
   }
   go_on_after_deaths();
-  if (rank == 0) return Manager(plan, store, options, runner, ranks).run(progress);
-  be_worker(plan, store, options, runner);
+  if (rank == 0)
+    end = Manager(plan, store, options, runner, ranks).run(progress);
+  else
+    be_worker(plan, store, options, runner);
+  died_here = !all_ranks_live();
   return end;
 }
 
