@@ -79,6 +79,21 @@ TEST_F(OwnCompilers, TheFasterOneIsFoundRecordedAndTaken) {
   EXPECT_EQ(compiler({"--schedule", best}), "g++") << "it makes no programs any more";
 }
 
+/// Where it builds the fastest candidate beside the last ones, in whose rounds its build is timed.
+TEST_F(OwnCompilers, TheFasterOneIsFoundAmongCandidates) {
+  add_compiler(bin_, "g++", "-O0");
+  add_compiler(bin_, "clang++", "-O3");
+  const std::string store = home_ / "trials.db";
+  const Said tuned = said("tune", {"--store", store, "--measured", "4", "--budget", "evals=60", "--jobs", "2"});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const auto json = parsed(tuned);
+  ASSERT_EQ(json["compilers"].size(), 2u) << tuned.out;
+  EXPECT_EQ(json["compilers"][0]["command"], "g++");
+  EXPECT_EQ(json["compilers"][1]["version"], "clang++ 1.2");
+  EXPECT_EQ(json["compiler"], "clang++") << tuned.out;
+  EXPECT_EQ(isamap({"replay", store}).out, tuned.out);
+}
+
 TEST_F(OwnCompilers, TheUsersIsTheOnlyOne) {
   add_compiler(bin_, "clang++", "-O3");
   ::setenv("CXX", "/usr/bin/g++", 1);
