@@ -36,6 +36,7 @@ class Composition {
 
   const Node& node() const { return node_; }
   bool has(std::size_t i) const { return i < node_.inputs.size() && !node_.inputs[i].empty(); }
+  std::string optional(std::size_t i) const { return has(i) ? input(i) : ""; }
   bool wants(std::size_t k) const { return k < node_.outputs.size() && !node_.outputs[k].empty(); }
   std::string input(std::size_t i) const { return fmt::format("x{}", i); }
   std::size_t rank(std::size_t i) const {
@@ -123,17 +124,11 @@ void fused_matmul(Composition& c) {
   c.result(0, alpha == 1 ? product : c.say("Mul", {product, c.number(alpha, product)}));
 }
 
-/// activation(Conv(X, W, B) + Z)
-void fused_conv(Composition& c) {
-  Attributes own = c.node().attributes;
-  const auto activation = own.find("activation"), given = own.find("activation_params");
-  const std::string op = activation == own.end() || activation->second.texts.empty() ? "" : activation->second.texts[0];
-  const std::vector<double> parameters = given == own.end() ? std::vector<double>{} : given->second.reals;
-  own.erase("activation");
-  own.erase("activation_params");
-  std::vector<std::string> inputs{"x0", "x1"};
-  if (c.has(2)) inputs.emplace_back("x2");
-  const std::string sum = c.plus(c.say("Conv", inputs, own), 3);
+/// Activations of nodes with their parameters, which FusedConv lists and FusedGemm names.
+void activated(Composition& c, const std::string& sum, const std::vector<double>& parameters) {
+  const auto stated = c.node().attributes.find("activation");
+  const bool none = stated == c.node().attributes.end() || stated->second.texts.empty();
+  const std::string op = none ? "" : stated->second.texts[0];
   const auto parameter = [&](std::size_t n, double otherwise) {
     return n < parameters.size() ? parameters[n] : otherwise;
   };
@@ -153,6 +148,98 @@ void fused_conv(Composition& c) {
     throw Refused{"the activation '" + op + "'", "an optimisation level that does not fuse it"};
 }
 
+/// The attributes of the standard's operator.
+Attributes without_activation(const Composition& c) {
+  Attributes own = c.node().attributes;
+  for (auto it = own.begin(); it != own.end();)
+    it = it->first.starts_with("activation") ? own.erase(it) : std::next(it);
+  return own;
+}
+
+/// activation(Conv(X, W, B) + Z)
+void fused_conv(Composition& c) {
+  const auto given = c.node().attributes.find("activation_params");
+  std::vector<std::string> inputs{"x0", "x1"};
+  if (c.has(2)) inputs.emplace_back("x2");
+  const std::string sum = c.plus(c.say("Conv", inputs, without_activation(c)), 3);
+  activated(c, sum, given == c.node().attributes.end() ? std::vector<double>{} : given->second.reals);
+}
+
+void fused_gemm(Composition& c) {
+  std::vector<std::string> inputs{"x0", "x1"};
+  if (c.has(2)) inputs.emplace_back("x2");
+  std::vector<double> parameters;
+  for (const char* name : {"activation_alpha", "activation_beta"})
+    if (const auto given = c.node().attributes.find(name); given != c.node().attributes.end())
+      parameters.push_back(c.real(name, 0));
+  activated(c, c.say("Gemm", inputs, without_activation(c)), parameters);
+}
+
+/// The product of integers times both scales, plus the bias.
+std::string scaled_product(Composition& c, std::vector<std::string> inputs, const std::string& a, const std::string& b,
+                           std::size_t bias) {
+  const std::string sum = c.say("CastLike", {c.say("MatMulInteger", std::move(inputs)), a});
+  return c.plus(c.say("Mul", {sum, c.say("Mul", {a, b})}), bias);
+}
+
+/// A, B, the scale and the zero point of B, bias.
+void dynamic_matmul(Composition& c) {
+  c.say("DynamicQuantizeLinear", {"x0"}, {}, 3);
+  const Names a = c.function.nodes.back().outputs;
+  c.result(0, scaled_product(c, {a[0], "x1", a[2], c.optional(3)}, a[1], "x2", 4));
+}
+
+/// A, B, their scales, their zero points, bias.
+void matmul_to_float(Composition& c) {
+  c.result(0, scaled_product(c, {"x0", "x1", c.optional(4), c.optional(5)}, "x2", "x3", 6));
+}
+
+/// The input i as reals: its scale and zero point follow it.
+std::string dequantised(Composition& c, std::size_t i) {
+  return c.say("DequantizeLinear", {c.input(i), c.input(i + 1), c.optional(i + 2)});
+}
+
+void quantise(Composition& c, const std::string& value, std::size_t scale) {
+  c.result(0, c.say("QuantizeLinear", {value, c.input(scale), c.optional(scale + 1)}));
+}
+
+/// QLinearAdd, QLinearMul: A, B and the result, each with scale and zero point.
+void quantised_binary(Composition& c) {
+  quantise(c, c.say(c.node().op.substr(7), {dequantised(c, 0), dequantised(c, 3)}), 6);
+}
+
+/// QLinearSigmoid, QLinearLeakyRelu, QLinearSoftmax, QLinearGlobalAveragePool.
+void quantised_unary(Composition& c) {
+  if (c.flag("channels_last")) throw Refused{"channels that are last", "an optimisation level that does not move them"};
+  Attributes own = c.node().attributes;
+  own.erase("channels_last");
+  own.erase("opset");
+  quantise(c, c.say(c.node().op.substr(7), {dequantised(c, 0)}, own), 3);
+}
+
+/// The scale and zero point of the result, then each operand with its own.
+void quantised_concat(Composition& c) {
+  std::vector<std::string> operands;
+  for (std::size_t i = 2; i + 2 < c.node().inputs.size(); i += 3) operands.push_back(dequantised(c, i));
+  quantise(c, c.say("Concat", operands, c.node().attributes), 0);
+}
+
+/// A and B, each with scale and zero point, integers C in the unit of the product, scale and zero point of the result.
+void quantised_gemm(Composition& c) {
+  Attribute columns;
+  columns.ints = {c.flag("transB") ? 0 : 1};
+  const std::string b = c.say("DequantizeLinear", {"x3", "x4", c.optional(5)}, {{"axis", columns}});
+  std::string sum = c.say("Gemm", {dequantised(c, 0), b}, c.node().attributes);
+  if (c.has(6)) {
+    const std::string unit = c.say("Mul", {c.say("Mul", {"x1", "x4"}), c.number(c.real("alpha", 1), "x1")});
+    sum = c.say("Add", {sum, c.say("Mul", {c.say("CastLike", {"x6", "x1"}), unit})});
+  }
+  if (c.has(7))
+    quantise(c, sum, 7);
+  else
+    c.result(0, sum);
+}
+
 using Compose = void (*)(Composition&);
 
 const std::map<std::string, Compose>& compositions() {
@@ -163,7 +250,18 @@ const std::map<std::string, Compose>& compositions() {
                                                      {"SkipLayerNormalization", &skip_norm},
                                                      {"SkipSimplifiedLayerNormalization", &skip_norm},
                                                      {"FusedMatMul", &fused_matmul},
-                                                     {"FusedConv", &fused_conv}};
+                                                     {"FusedConv", &fused_conv},
+                                                     {"FusedGemm", &fused_gemm},
+                                                     {"DynamicQuantizeMatMul", &dynamic_matmul},
+                                                     {"MatMulIntegerToFloat", &matmul_to_float},
+                                                     {"QLinearAdd", &quantised_binary},
+                                                     {"QLinearMul", &quantised_binary},
+                                                     {"QLinearSigmoid", &quantised_unary},
+                                                     {"QLinearLeakyRelu", &quantised_unary},
+                                                     {"QLinearSoftmax", &quantised_unary},
+                                                     {"QLinearGlobalAveragePool", &quantised_unary},
+                                                     {"QLinearConcat", &quantised_concat},
+                                                     {"QGemm", &quantised_gemm}};
   return all;
 }
 

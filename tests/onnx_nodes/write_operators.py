@@ -828,10 +828,60 @@ def composed():
          activation="Relu", **foreign)
 
 
+def composed_integers():
+    """Those of bytes: each value has a scale and a zero point."""
+    f64, foreign = np.float64, dict(opset=17, domain="com.microsoft")
+    given = lambda q, scale, zero: [q, f32(scale), q.dtype.type(zero)]
+    reals = lambda q, scale, zero: (q.astype(f64) - zero) * f64(f32(scale))
+    rounded = lambda x, scale, zero: np.clip(np.rint(x / f64(f32(scale))) + zero, 0, 255).astype(np.uint8)
+    byte = lambda *shape: whole(*shape, low=0, high=255, dtype=np.uint8)
+    a, b = byte(2, 3, 5), byte(2, 3, 5)
+    x, y, to = reals(a, 0.0517, 120), reals(b, 0.0313, 100), [f32(0.0733), np.uint8(90)]
+    two = given(a, 0.0517, 120) + given(b, 0.0313, 100)
+    rest = tuple(range(1, 8))
+    case("QLinearAdd", two + to, rounded(x + y, 0.0733, 90), constants=(1, 2, 4, 5, 6, 7), **foreign)
+    case("QLinearMul", two + to, rounded(x * y, 0.0733, 90), constants=(1, 2, 4, 5, 6, 7), **foreign)
+    case("QLinearConcat", to + two, rounded(np.concatenate([x, y], 1), 0.0733, 90), axis=1,
+         constants=(0, 1, 3, 4, 6, 7), **foreign)
+    one = given(a, 0.0517, 120)
+    case("QLinearSigmoid", one + [f32(1 / 256), np.uint8(0)], rounded(1 / (1 + np.exp(-x)), 1 / 256, 0), constants=rest,
+         **foreign)
+    case("QLinearLeakyRelu", one + to, rounded(np.where(x < 0, 0.2 * x, x), 0.0733, 90), constants=rest,
+         alpha=0.2, **foreign)
+    image = byte(1, 3, 4, 5)
+    mean = reals(image, 0.0517, 120).mean((2, 3), keepdims=True)
+    case("QLinearGlobalAveragePool", given(image, 0.0517, 120) + [f32(0.0219), np.uint8(90)], rounded(mean, 0.0219, 90),
+         constants=rest, **foreign)
+    w, bias = whole(6, 4, low=-127, high=127, dtype=np.int8), real(4)
+    scales, zeros = np.abs(real(4)) + f32(0.01), whole(4, low=-3, high=3, dtype=np.int8)
+    q = byte(3, 6)
+    product = (q.astype(f64) - 7) @ (w.astype(f64) - zeros) * f64(f32(0.0517)) * scales + bias
+    case("MatMulIntegerToFloat", [q, w, f32(0.0517), scales, np.uint8(7), zeros, bias], product.astype(f32),
+         constants=(1, 2, 3, 4, 5, 6), **foreign)
+    p = real(3, 6)
+    scale = (max(p.max(), 0) - min(p.min(), 0)) / f32(255)
+    zero = np.rint(-min(p.min(), 0) / scale)
+    q = np.clip(np.rint(p / scale) + zero, 0, 255)
+    product = (q - zero).astype(f64) @ w.astype(f64) * f64(scale) * scales[0] + bias
+    case("DynamicQuantizeMatMul", [p, w, scales[:1].reshape(()), None, bias], product.astype(f32), constants=(1, 2, 4),
+         **foreign)
+    m, n, zero = byte(5, 6), whole(4, 6, low=-127, high=127, dtype=np.int8), np.zeros(4, np.int8)
+    unit, c = f64(f32(0.0517)) * scales, whole(4, low=-900, high=900)
+    product = 0.5 * ((m.astype(f64) - 120) @ n.T + c) * unit
+    quantised = given(m, 0.0517, 120) + [n, scales, zero, c]
+    case("QGemm", quantised + [f32(9.17), np.uint8(90)], rounded(product, 9.17, 90), constants=(1, 2, 3, 4, 5, 6, 7, 8),
+         alpha=0.5, transB=1, **foreign)
+    case("QGemm", quantised, product.astype(f32), "real", constants=(1, 2, 3, 4, 5, 6), alpha=0.5, transB=1, **foreign)
+    m, n = real(6, 3), real(4, 6)
+    product = np.maximum(0.5 * (m.T.astype(f64) @ n.T) + 2.0 * bias, 0)
+    case("FusedGemm", [m, n, bias], product.astype(f32), constants=(1, 2), alpha=0.5, beta=2.0,
+         transA=1, transB=1, activation="Relu", **foreign)
+
+
 def main():
     for part in (elementwise, movement, rows, windows, products, quantised, sequences, losses, sampling,
                  steps, states, regions, later, bytes_lstm, long_rows, phases, packed_weights, sorted_runs,
-                 composed):
+                 composed, composed_integers):
         part()
     with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_STORED) as archive:
         for name, data in files.items():

@@ -423,9 +423,9 @@ TEST(Terms, PackedCopiesOfFusedDimsDivideAtBorders) {
                  {"for " + loops + " by 8", "stage O in vec", "stage X in vec", "do s0 with fma(j=" + loops + ")"});
     return Priced{kernel, model, lines}.cycles("packed copy", "packed copy of X") / (6 * 64);
   };
-  EXPECT_EQ(copy_of("c - 1,q - 1", "c.q", "c.q"), model.timing.copy_divided);
-  EXPECT_EQ(copy_of("c,q", "c.q", "c.q"), model.timing.copy_contiguous);
-  EXPECT_EQ(copy_of("c - 1,q - 1", "c, q", "q"), model.timing.copy_contiguous);
+  EXPECT_NEAR(copy_of("c - 1,q - 1", "c.q", "c.q"), model.timing.copy_divided, 0.01);
+  EXPECT_NEAR(copy_of("c,q", "c.q", "c.q"), model.timing.copy_contiguous, 0.01);
+  EXPECT_NEAR(copy_of("c - 1,q - 1", "c, q", "q"), model.timing.copy_contiguous, 0.01);
 }
 
 /// 64 x 32 x 64 in four blocks of four warps, which share no tile.
