@@ -10,6 +10,7 @@
 #include "backends/common/process.h"
 #include "hwdesc/model/timing_choice.h"
 #include "isamap/backend.h"
+#include "isamap/frontends.h"
 #include "isamap/search.h"
 #include "tests/conformance/matrix.h"
 #include "tests/every.h"
