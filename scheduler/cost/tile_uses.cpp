@@ -496,6 +496,21 @@ void pad_blocks(const ResolvedNest& view, int stage, const Instruction& move, st
   }
 }
 
+/// Bytes to which the move's addresses in the memory of the tile are aligned.
+std::int64_t alignment_inside(const ResolvedNest& view, int stage, const Instruction& move) {
+  const MemoryId inside = view.memory_of(stage);
+  std::int64_t unit = view.model->memory(inside).granularity;
+  for (const Operand& operand : move.operands)
+    if (operand.memory == inside) unit = std::max(unit, operand.align);
+  return unit;
+}
+
+/// Bytes of an element of the tile.
+std::int64_t element_inside(const ResolvedNest& view, int stage) {
+  const Access& access = access_of(view.statement, view.stages[static_cast<std::size_t>(stage)].access);
+  return bytes(view.kernel->tensors[access.tensor.index()].dtype);
+}
+
 /// Dims of the move assigned to coordinates, each at its largest extent.
 std::vector<TileCoordinate> largest_uses(const ResolvedNest& view, int stage, const Instruction& move,
                                          const std::vector<std::int64_t>& sizes) {
@@ -534,9 +549,14 @@ std::vector<TileCoordinate> largest_uses(const ResolvedNest& view, int stage, co
     const auto uses_left = [&](const TileCoordinate& w) {
       return static_cast<double>(ceil_div(w.extent, points_of_use(range, w))) / static_cast<double>(w.extent);
     };
+    // Where uses for each of its elements would begin at addresses that the move refuses, it covers the coordinate.
+    const auto key = [&](const TileCoordinate& w) {
+      const auto distance = distance_inside(view, stage, w.form, tiles).value_or(0) * element_inside(view, stage);
+      return std::pair(distance % std::max<std::int64_t>(1, alignment_inside(view, stage, move)) == 0, uses_left(w));
+    };
     TileCoordinate* best = last ? &tile.back() : nullptr;
     for (TileCoordinate& w : tile)
-      if (!last && w.dim < 0 && fits(w, d) && (best == nullptr || uses_left(w) < uses_left(*best))) best = &w;
+      if (!last && w.dim < 0 && fits(w, d) && (best == nullptr || key(w) < key(*best))) best = &w;
     last = false;
     if (best == nullptr) continue;
     best->points = points_of_use(range, *best);
@@ -593,14 +613,9 @@ class LegalUses {
     const auto far = w.block > 1 ? distance_inside(view_, stage_, w.form, tiles_, w.block) : std::nullopt;
     if (w.block > 1 && points > w.block && w.extent > w.block && far != *near * w.block) return false;
     if (points >= w.extent) return true;
-    const Access& access = access_of(view_.statement, view_.stages[static_cast<std::size_t>(stage_)].access);
-    const std::int64_t element = bytes(view_.kernel->tensors[access.tensor.index()].dtype);
-    const MemoryId inside = view_.memory_of(stage_);
-    std::int64_t unit = view_.model->memory(inside).granularity;
-    for (const Operand& operand : move_.operands)
-      if (operand.memory == inside) unit = std::max(unit, operand.align);
+    const std::int64_t unit = alignment_inside(view_, stage_, move_);
     const std::int64_t step = points >= w.block && far ? points / w.block * *far : points * *near;
-    return unit <= 1 || step * element % unit == 0;
+    return unit <= 1 || step * element_inside(view_, stage_) % unit == 0;
   }
 
   const ResolvedNest& view_;
