@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "scheduler/cost/command_queue.h"
+#include "scheduler/cost/tile_uses.h"
 #include "scheduler/cost/touched_parts.h"
 
 namespace isamap {
@@ -92,6 +93,54 @@ TEST(CommandQueue, QueuesTakeASharedPortInTheOrderInWhichTheyAsk) {
   queue.add(load, {}, -1);
   queue.flush();
   EXPECT_EQ(text, "load@0 store@3 load@6 store@9 store@13");
+}
+
+/// A copy by the host between two commands: nothing overlaps with it, though the ports are free.
+TEST(CommandQueue, WhatComesBehindAWaitForAllStartsWhenAllHaveEnded) {
+  std::string text;
+  CommandQueue queue(8, false, [&](const TimedCommand& c, double start, std::int64_t) {
+    text += fmt::format("{}{}@{}", text.empty() ? "" : " ", c.port == 0 ? "load" : "call", start);
+  });
+  TimedCommand load, call;
+  load.port = queue.port("load", 1);
+  call.port = queue.port("call", 1);
+  load.interval = call.interval = 4;
+  load.latency = 10;
+  queue.add(load, {}, -1);
+  EXPECT_FALSE(queue.ended_before(1));
+  queue.wait_for_all();
+  EXPECT_TRUE(queue.ended_before(1));
+  queue.add(call, {}, -1);
+  queue.flush();
+  EXPECT_EQ(text, "load@0 call@10");
+}
+
+TileCoordinate coordinate(std::int64_t extent, std::int64_t block, std::int64_t points, int order, int block_order) {
+  TileCoordinate w;
+  w.extent = extent;
+  w.block = block;
+  w.contiguous = std::min(extent, block);
+  w.dim = points > 1 ? 0 : -1;
+  w.points = points;
+  w.order = order;
+  w.block_order = block_order;
+  return w;
+}
+
+/// [j/16, k, j%16], uses of 16 along j: the digit j/16 is the outer loop, though j is the contiguous coordinate.
+TEST(FirstPoints, FollowTheDigitsOfTheLayout) {
+  using Points = std::vector<std::vector<std::int64_t>>;
+  EXPECT_EQ(first_points({coordinate(2, 1, 1, 1, 1), coordinate(32, 16, 16, 0, 2)}),
+            (Points{{0, 0}, {1, 0}, {0, 16}, {1, 16}}));
+  // whole blocks of j before its tail, for all of k
+  EXPECT_EQ(first_points({coordinate(2, 1, 1, 1, 1), coordinate(24, 16, 16, 0, 2)}),
+            (Points{{0, 0}, {1, 0}, {0, 16}, {1, 16}}));
+  // [k, j]: j inside, its tail behind all whole blocks
+  EXPECT_EQ(first_points({coordinate(2, 1, 1, 0, 0), coordinate(24, 1, 16, 1, 1)}),
+            (Points{{0, 0}, {1, 0}, {0, 16}, {1, 16}}));
+  // uses of half a block: at the place of the inner digit
+  EXPECT_EQ(first_points({coordinate(2, 1, 1, 1, 1), coordinate(16, 16, 8, 0, 2)}),
+            (Points{{0, 0}, {0, 8}, {1, 0}, {1, 8}}));
 }
 
 std::vector<std::int64_t> before(TouchedParts& parts, const TouchedParts::Box& box, bool write, std::int64_t command) {
