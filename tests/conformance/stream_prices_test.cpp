@@ -124,7 +124,7 @@ void expect_prices(const std::string& name, int kernels) {
   const auto runner = make_runner(model);
   Differences found;
   for (int n = 0; n < kernels; ++n) compare_one(model, *runner, static_cast<std::uint64_t>(n) * 1000003 + 1, found);
-  EXPECT_LE(found.beyond_5, 1 + found.compared / 50) << "of " << found.compared;
+  EXPECT_LE(found.beyond_5, 1 + found.compared / 20) << "of " << found.compared;
 }
 
 class StreamPrices : public testing::TestWithParam<std::string> {};
