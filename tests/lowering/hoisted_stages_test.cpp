@@ -195,8 +195,9 @@ TEST(HoistedStages, BuffersTakeTurnsThroughAllLoops) {
   EXPECT_NE(text.find("(i1 + j0)%2"), std::string::npos) << text;
 }
 
-/// The two buffers of the tail are those of whole tiles: closer together, the second would begin in the first of them.
-TEST(HoistedStages, ShortTilesTakeTurnsInThePlacesOfWholeOnes) {
+/// The two buffers of the tail are as far apart as those of whole tiles: closer together, the second would begin in the
+/// first of these where both have one place.
+TEST(HoistedStages, ShortTilesTakeTurnsAsFarApartAsWholeOnes) {
   const HardwareModel model = machine("npu16");
   for (const std::int64_t k : {37, 48, 33, 16}) {
     const Kernel kernel = formula(hoisted_product, fmt::format("i=31,j=16,k={}", k), hoisted_types);
@@ -210,11 +211,11 @@ TEST(HoistedStages, ShortTilesTakeTurnsInThePlacesOfWholeOnes) {
     expect_right(kernel, model, lines);
     const auto program = lower(schedule_of(lines), kernel, model);
     ASSERT_TRUE(program) << render(program.diagnostics());
-    std::set<std::pair<std::int64_t, std::int64_t>> places;  // address and distance of the buffers of A
+    std::set<std::int64_t> distances;  // of the buffers of A
     for (const Buffer& buffer : program->buffers)
       if (buffer.name.rfind("A_spad", 0) == 0 && buffer.extents.back() == 2 && buffer.extents.size() == 5)
-        places.insert({buffer.address, buffer.strides.back()});
-    EXPECT_EQ(places.size(), 1U) << print(*program, model);
+        distances.insert(buffer.strides.back());
+    EXPECT_EQ(distances.size(), 1U) << print(*program, model);
   }
 }
 
