@@ -9,10 +9,11 @@
 namespace isamap {
 namespace {
 
-/// The load of the same elements under a mask along this dim, with zeros in the other lanes.
-std::optional<InstructionId> masked_load(const HardwareModel& model, const Instruction& plain, const std::string& dim) {
+/// The move of the same elements under a mask along this dim, with this in the other lanes.
+std::optional<InstructionId> masked_move(const HardwareModel& model, const Instruction& plain, const std::string& dim,
+                                         Inactive inactive) {
   const auto is_it = [&](const Instruction& other) {
-    return other.masks.size() == 1 && other.masks[0].first == dim && other.inactive == Inactive::zero &&
+    return other.masks.size() == 1 && other.masks[0].first == dim && other.inactive == inactive &&
            other.needs.empty() && other.unit == plain.unit && other.link == plain.link &&
            other.tensors == plain.tensors && other.semantics == plain.semantics && other.operands == plain.operands;
   };
@@ -47,10 +48,12 @@ EndedAxes axes_along(const GridShape& shape, std::size_t axis) {
 /// Masks of loads, filled in the innermost loop around them whose variable tells how many lanes are left.
 class EndMasks {
  public:
-  EndMasks(Block& block, const EndedAxes& ended, int axis, const HardwareModel& model)
-      : block_(block), ended_(ended), axis_(axis), model_(model) {
+  /// `stores`: what is written to arguments is masked, too.
+  EndMasks(Block& block, const EndedAxes& ended, int axis, const HardwareModel& model, bool stores = false)
+      : block_(block), ended_(ended), axis_(axis), model_(model), stores_(stores) {
     for (const Node& node : block.program.body) numbers_.merge(uses_of(node).extents);
   }
+  std::size_t masks() const { return masks_.size(); }
 
   bool run() { return walk(block_.program.body, "").empty() && good_; }
 
@@ -91,8 +94,9 @@ class EndMasks {
       return masks;
     }
     if (const auto* element = std::get_if<Element>(&node.is))
-      good_ = good_ && std::none_of(element->reads.begin(), element->reads.end(),
-                                    [&](const Ref& read) { return ended_axis(read).has_value(); });
+      good_ = good_ && !(stores_ && ended_axis(element->write)) &&
+              std::none_of(element->reads.begin(), element->reads.end(),
+                           [&](const Ref& read) { return ended_axis(read).has_value(); });
     return {};
   }
 
@@ -116,8 +120,11 @@ class EndMasks {
   /// The load under a mask; refused where it is no load of neighbours along the axis.
   Masks mask(Call& call) {
     const Instruction& instruction = model_.instruction(call.instruction);
-    if (!is_move(instruction) || !call.masks.empty() || ended_axis(call.operands[0])) return refuse();
-    const AffineExpr& index = call.operands[1].index[*ended_axis(call.operands[1])];
+    const bool store = ended_axis(call.operands[0]).has_value();
+    if (!is_move(instruction) || !call.masks.empty() || (store && (!stores_ || ended_axis(call.operands[1]))))
+      return refuse();
+    const Ref& ref = call.operands[store ? 0 : 1];
+    const AffineExpr& index = ref.index[*ended_axis(ref)];
     std::vector<std::string> dims;
     for (const std::string& name : index.names())
       if (name.starts_with('$')) dims.push_back(name);
@@ -126,15 +133,24 @@ class EndMasks {
       if (unrolled_.contains(name)) return refuse();
     const std::string dim = dims[0].substr(1);
     const auto d = static_cast<std::size_t>(instruction.statement().domain.find(dim));
-    const auto load = masked_load(model_, instruction, dim);
+    const auto move = masked_move(model_, instruction, dim, store ? Inactive::keep : Inactive::zero);
     const std::int64_t lanes = call.extents[d];
-    if (!load || lanes < 2 || lanes != instruction.ranges[d].max) return refuse();
-    const auto m = mask_of(index - AffineExpr::dim(dims[0]), lanes, model_.instruction(*load).masks[0].second);
-    if (!m) return refuse();
-    call.instruction = *load;
+    if (!move || lanes < 2 || lanes != instruction.ranges[d].max) return refuse();
+    const auto m = mask_of(index - AffineExpr::dim(dims[0]), lanes, model_.instruction(*move).masks[0].second);
+    if (!m || (stores_ && !has_room(masks_[*m].memory, call.operands[store ? 1 : 0]))) return refuse();
+    call.instruction = *move;
     call.extents[d] = masks_[*m].number;
     call.masks = {{masks_[*m].buffer, {AffineExpr(0)}}};
     return {*m};
+  }
+  /// Registers for all masks that hold no values.
+  bool has_room(MemoryId mask, const Ref& value) const {
+    const Memory& masks = model_.memory(mask);
+    if (static_cast<std::int64_t>(masks_.size()) > masks.count) return false;
+    for (const auto& [type, letters] : model_.memory(block_.program.buffers[value.buffer.index()].memory).constraint)
+      for (const auto& own : masks.constraint)
+        if (own.second == letters) return false;
+    return true;
   }
   std::optional<std::size_t> mask_of(const AffineExpr& first, std::int64_t lanes, MemoryId memory) {
     for (std::size_t m = 0; m < masks_.size(); ++m)
@@ -145,7 +161,7 @@ class EndMasks {
     if (!fill || number == 0) return std::nullopt;
     numbers_.insert(number);
     Buffer buffer;
-    buffer.name = "mask_to_end" + (masks_.empty() ? "" : std::to_string(masks_.size() + 1));
+    buffer.name = "mask_to_end" + (block_.ended.empty() ? "" : std::to_string(block_.ended.size() + 1));
     buffer.memory = memory;
     buffer.dtype = DType::b1;
     buffer.extents = {lanes};
@@ -165,13 +181,92 @@ class EndMasks {
   const EndedAxes& ended_;
   const int axis_;
   const HardwareModel& model_;
+  const bool stores_;
   std::set<std::int64_t> numbers_;  ///< extents of calls
   std::set<std::string> unrolled_;  ///< variables of loops
   std::vector<Mask> masks_;
   bool good_ = true;
 };
 
+using Values = std::map<std::string, AffineExpr>;
+
+void put_values(Ref& ref, const Values& values) {
+  for (AffineExpr& e : ref.index) e = substitute(e, values);
+}
+
+/// The nodes with numbers in place of loop variables; loops among them get names of their own.
+std::vector<Node> with_values(std::vector<Node> nodes, const Values& values, const std::string& suffix) {
+  for (Node& node : nodes)
+    if (auto* loop = std::get_if<Loop>(&node.is)) {
+      Values inner = values;
+      inner[loop->variable] = AffineExpr::dim(loop->variable + suffix);
+      loop->variable += suffix;
+      loop->body = with_values(std::move(loop->body), inner, suffix);
+    } else if (auto* call = std::get_if<Call>(&node.is)) {
+      for (Ref& operand : call->operands) put_values(operand, values);
+      for (Ref& mask : call->masks) put_values(mask, values);
+    }
+  return nodes;
+}
+
+/// Loops over lanes that are unrolled, written out, so that each vector has a mask of its own.
+class UnrolledLanes {
+ public:
+  UnrolledLanes(const Block& block, const EndedAxes& ended) : block_(block), ended_(ended) {}
+
+  /// False: not known how.
+  bool write_out(std::vector<Node>& nodes) {
+    std::vector<Node> made;
+    for (Node& node : nodes) {
+      auto* loop = std::get_if<Loop>(&node.is);
+      if (loop == nullptr || !uses_of(node).plain) {
+        made.push_back(std::move(node));
+        continue;
+      }
+      if (!write_out(loop->body)) return false;
+      if (!loop->unroll || !moves(loop->body, loop->variable)) {
+        made.push_back(std::move(node));
+        continue;
+      }
+      for (const std::string& inner : uses_of(node).variables)
+        if (block_.loops.contains(inner)) return false;
+      for (std::int64_t n = 0; n < loop->trip; ++n)
+        for (Node& one : with_values(loop->body, {{loop->variable, AffineExpr(n)}}, "_" + std::to_string(n)))
+          made.push_back(std::move(one));
+    }
+    nodes = std::move(made);
+    return true;
+  }
+
+ private:
+  /// Does an axis that ends move with this variable?
+  bool moves(const std::vector<Node>& nodes, const std::string& variable) const {
+    return std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {
+      if (const auto* loop = std::get_if<Loop>(&node.is)) return moves(loop->body, variable);
+      const auto* call = std::get_if<Call>(&node.is);
+      return call != nullptr && std::any_of(call->operands.begin(), call->operands.end(), [&](const Ref& ref) {
+               if (!ref.buffer.valid()) return false;
+               const Buffer& buffer = block_.program.buffers[ref.buffer.index()];
+               const auto found = ended_.find(buffer.tensor);
+               return buffer.role == BufferRole::argument && !buffer.ahead_of_time && found != ended_.end() &&
+                      ref.index[found->second].names().contains(variable);
+             });
+    });
+  }
+
+  const Block& block_;
+  const EndedAxes& ended_;
+};
+
 }  // namespace
+
+bool mask_short_tiles(Block& block, const std::map<TensorId, std::size_t>& ended, int axis,
+                      const HardwareModel& model) {
+  if (!UnrolledLanes(block, ended).write_out(block.program.body)) return false;
+  EndMasks masks(block, ended, axis, model, true);
+  if (!masks.run() || masks.masks() == 0) return false;
+  return std::all_of(block.ended.begin(), block.ended.end(), [&](const auto& one) { return one.second.axis == axis; });
+}
 
 std::set<TensorId> maskable_inputs(const Block& block, const GridShape& shape, std::size_t axis,
                                    const HardwareModel& model) {

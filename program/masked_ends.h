@@ -26,4 +26,9 @@ std::set<TensorId> maskable_inputs(const Block& block, const GridShape& shape, s
 /// load, and the block does not serve the shape.
 bool mask_ends(Block& block, const GridShape& shape, const HardwareModel& model);
 
+/// Masks all loads and stores of these axes of tensors, which end with the count of a grid axis that is walked in
+/// tiles. Loops that are unrolled over lanes are written out first. False: some use of them is no such load or store,
+/// or the machine has fewer masks.
+bool mask_short_tiles(Block& block, const std::map<TensorId, std::size_t>& ended, int axis, const HardwareModel& model);
+
 }  // namespace isamap

@@ -248,6 +248,11 @@ class FunctionPrinter {
                              around_.numbers->places.at(id));
         continue;
       }
+      if (around_.numbers != nullptr && around_.numbers->passed.contains(id)) {
+        stack += fmt::format("  {1}* const {0} = const_cast<{1}*>({2});\n", buffers_[b], type,
+                             buffers_[static_cast<std::size_t>(around_.numbers->passed.at(id))]);
+        continue;
+      }
       if (around_.numbers != nullptr && around_.numbers->lengths.contains(id)) {
         stack += fmt::format(
             "  static thread_local GrowingArray {0}_memory;\n  {1}* const {0} = "

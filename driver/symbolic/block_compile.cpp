@@ -449,7 +449,7 @@ class BlockCompiler {
     question.blocks[candidate] = 0;
     for (const PlannedGrid* plan : candidates_[candidate].grids)
       question.blocks[candidate] +=
-          plan->lowered ? static_cast<double>(plan->grid.blocks.size()) : likely_blocks(plan->grid);
+          plan->lowered ? static_cast<double>(body_count(plan->grid)) : likely_blocks(plan->grid);
   }
   /// Only the grids of versions are lowered; where that changes what they cost, the choice is made again.
   bool choose() {

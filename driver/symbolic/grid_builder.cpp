@@ -10,6 +10,7 @@
 
 #include "backends/cpp/symbolic/block_unit.h"
 #include "driver/symbolic/grid_price.h"
+#include "driver/symbolic/short_blocks.h"
 #include "isamap/scheduler.h"
 #include "program/masked_blocks.h"
 #include "program/masked_ends.h"
@@ -139,6 +140,36 @@ void round_up_sums(Grid& grid, bool masks, const HardwareModel& model, const Com
 const DimRun& run_of(const std::vector<GridAxis>& axes, std::size_t cell, std::size_t axis) {
   for (std::size_t a = axes.size(); a-- > axis + 1;) cell /= axes[a].runs.size();
   return axes[axis].runs[cell % axes[axis].runs.size()];
+}
+
+BlockCounts tiles_at(const std::vector<GridAxis>& axes, std::size_t cell) {
+  BlockCounts tiles;
+  for (std::size_t axis = 0; axis < axes.size(); ++axis) tiles.push_back(run_of(axes, cell, axis).tile);
+  return tiles;
+}
+
+/// Of a block with the largest tile of each axis.
+BlockCounts walked_counts(const std::vector<GridAxis>& axes) {
+  BlockCounts counts;
+  for (const GridAxis& axis : axes) counts.push_back(kBlockSteps[0] * axis.runs.front().tile);
+  return counts;
+}
+
+/// Where the other axes have their likely extents.
+PricedCell priced_cell(const Grid& grid, std::size_t cell, const BlockCounts& rest_steps, const HardwareModel& model) {
+  const std::vector<GridAxis>& axes = grid.shape.axes;
+  const BlockCounts likely = likely_counts(grid.shape);
+  PricedCell priced;
+  const std::vector<bool> shared = shared_axes(grid.schedule, grid.shape, model);
+  for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+    const std::int64_t extent = likely[axis];
+    const DimRun &run = run_of(axes, cell, axis), &first = axes[axis].runs.front();
+    priced.counts.push_back(run.tile > 0 ? run.tile * std::max<std::int64_t>(1, extent / run.tile)
+                                         : sample_of(run, rest_steps[axis]));
+    if (shared[axis] && !priced.before && first.tile > 0 && &run != &first && extent >= first.tile)
+      priced.before = PositionsBefore{axis, extent / first.tile * first.tile};
+  }
+  return priced;
 }
 
 /// The first cell along all reduced axes never adds.
@@ -381,7 +412,7 @@ class GridBuilder {
   }
   /// By the first schedule that lowers; none: the scalar one alone does.
   std::optional<Program> rest_program(std::size_t axis, std::int64_t rest) const {
-    BlockCounts counts = walked_counts();
+    BlockCounts counts = walked_counts(axes());
     counts[axis] = rest;
     std::optional<Program> program;
     for (const auto* list : {&schedules_.rests, &schedules_.others})
@@ -390,7 +421,7 @@ class GridBuilder {
   }
   /// Smaller tiles along the axes with the most bodies, until the code of all blocks fits.
   void fit_code() {
-    const auto tiles = lowered(grid_.schedule, walked_counts(), false);
+    const auto tiles = lowered(grid_.schedule, walked_counts(axes()), false);
     std::set<std::size_t> uncut;
     for (std::size_t axis = 0; axis < axes().size(); ++axis)
       if (!axes()[axis].reduced && exact_rests(axes()[axis]) > 3) uncut.insert(axis);
@@ -417,12 +448,6 @@ class GridBuilder {
     smaller_.insert(smaller_.end(), cut.begin(), cut.end());
     add_smaller_tile(axes()[axis].runs, smaller);
   }
-  BlockCounts walked_counts() const {
-    BlockCounts counts;
-    for (const GridAxis& axis : axes()) counts.push_back(kBlockSteps[0] * axis.runs.front().tile);
-    return counts;
-  }
-
   const DimRun& run_of(std::size_t cell, std::size_t axis) const { return ::isamap::run_of(axes(), cell, axis); }
 
   bool add_block(std::size_t cell, bool adding) {
@@ -430,8 +455,11 @@ class GridBuilder {
       grid_.blocks.emplace_back();
       return true;
     }
-    BlockCounts tiles;
-    for (std::size_t axis = 0; axis < axes().size(); ++axis) tiles.push_back(run_of(cell, axis).tile);
+    if (auto block = short_blocks_.serving(cell, adding)) {
+      grid_.blocks.push_back(std::move(*block));
+      return true;
+    }
+    BlockCounts tiles = tiles_at(axes(), cell);
     for (const Schedule* schedule : schedules_of(cell, tiles))
       if (add_block(cell, tiles, adding, *schedule)) return true;
     for (const Schedule& schedule : schedules_.others)
@@ -445,32 +473,34 @@ class GridBuilder {
   }
   /// In the order in which they are tried. Copies are worth their time where all axes have many positions.
   std::vector<const Schedule*> schedules_of(std::size_t cell, const BlockCounts& tiles) const {
-    std::vector<const Schedule*> schedules = by_price(cell, tiles);
+    std::vector<const Schedule*> schedules = by_price(cell);
     const bool all_tiles = std::find(tiles.begin(), tiles.end(), 0) == tiles.end();
     if (all_tiles) schedules.insert(schedules.begin(), &grid_.schedule);
     return schedules;
   }
   /// The schedules for rests, the cheapest first where the other axes have their likely extents.
-  std::vector<const Schedule*> by_price(std::size_t cell, const BlockCounts& tiles) const {
+  std::vector<const Schedule*> by_price(std::size_t cell) const {
     std::vector<const Schedule*> schedules;
     for (const auto* list : {&schedules_.rests, &smaller_})
       for (const Schedule& schedule : *list) schedules.push_back(&schedule);
-    const BlockCounts likely = likely_counts(grid_.shape);
-    BlockCounts counts;
-    std::optional<PositionsBefore> before;  // tiles that pack what the cell needs, too
-    const std::vector<bool> shared = shared_axes(grid_.schedule, grid_.shape, model_);
-    for (std::size_t axis = 0; axis < axes().size(); ++axis) {
-      const std::int64_t extent = likely[axis];
-      counts.push_back(tiles[axis] > 0 ? tiles[axis] * std::max<std::int64_t>(1, extent / tiles[axis])
-                                       : sample_of(run_of(cell, axis), rest_steps_[axis]));
-      const DimRun& first = axes()[axis].runs.front();
-      if (shared[axis] && !before && first.tile > 0 && &run_of(cell, axis) != &first && extent >= first.tile)
-        before = PositionsBefore{axis, extent / first.tile * first.tile};
-    }
-    return cheapest_first(std::move(schedules), grid_, counts, before, model_, options_.schedule.costs);
+    const PricedCell priced = priced_cell(grid_, cell, rest_steps_, model_);
+    return cheapest_first(std::move(schedules), grid_, priced.counts, priced.before, model_, options_.schedule.costs);
   }
-
+  CellWork cell_work() {
+    return {[this](std::size_t cell) { return by_price(cell); },
+            [this](std::size_t cell, bool adding, const Schedule& schedule) {
+              return block_of(cell, tiles_at(axes(), cell), adding, schedule);
+            },
+            [this](std::size_t cell) { return priced_cell(grid_, cell, rest_steps_, model_); },
+            options_.schedule.costs};
+  }
   bool add_block(std::size_t cell, const BlockCounts& tiles, bool adding, const Schedule& schedule) {
+    auto block = block_of(cell, tiles, adding, schedule);
+    if (block) grid_.blocks.push_back(std::move(*block));
+    return block.has_value();
+  }
+  std::optional<Block> block_of(std::size_t cell, const BlockCounts& tiles, bool adding,
+                                const Schedule& schedule) const {
     for (const std::int64_t steps : kBlockSteps) {
       bool ambiguous = true;
       for (int shift = 0; ambiguous && shift < kShiftedSamples; ++shift) {
@@ -486,12 +516,11 @@ class GridBuilder {
         ambiguous = false;
         const auto again = [&](const BlockCounts& other) { return lowered(schedule, other, adding); };
         if (!add_masks({axes(), rest_steps_, cell, counts, tiles}, model_, again, block, ambiguous)) continue;
-        if (!mask_ends(block, grid_.shape, model_)) return false;
-        grid_.blocks.push_back(std::move(block));
-        return true;
+        if (!mask_ends(block, grid_.shape, model_)) return std::nullopt;
+        return block;
       }
     }
-    return false;
+    return std::nullopt;
   }
 
   const HardwareModel& model_;
@@ -502,6 +531,7 @@ class GridBuilder {
   std::vector<BlockCounts> tiles_;
   BlockCounts rest_steps_;         ///< by axis: rests are multiples of it
   std::vector<Schedule> smaller_;  ///< for blocks of rests, with the smaller tiles of axes
+  ShortBlocks short_blocks_{grid_, model_, cell_work()};
   Diagnostics why_;
 };
 

@@ -45,16 +45,16 @@ class BlockPrices {
       : grid_(grid), model_(model), costs_(costs) {}
 
   /// A block has a loop over rounds of lanes, a kernel of one round has none that the schedule could name: what a round
-  /// costs is told from two and three of them.
+  /// costs is told from two and three of them. `panels`: it reads the copy of the block before it (`Block::panels`).
   Result<Cost> cost(const Schedule& schedule, CellCounts counts, bool adds,
-                    const std::optional<PositionsBefore>& before) const {
+                    const std::optional<PositionsBefore>& before, bool panels = false) const {
     for (std::size_t axis = 0; axis < counts.size(); ++axis) {
       const std::int64_t round = single_round(grid_.shape.axes[axis], counts[axis], schedule);
       if (round == 0) continue;
       counts[axis] += round;
-      auto two = cost(schedule, counts, adds, before);
+      auto two = cost(schedule, counts, adds, before, panels);
       counts[axis] += round;
-      const auto three = cost(schedule, counts, adds, before);
+      const auto three = cost(schedule, counts, adds, before, panels);
       if (!two || !three) return two ? three.diagnostics() : two.diagnostics();
       const auto less_one = [](double of_two, double of_three) { return std::max(of_two / 2, 2 * of_two - of_three); };
       two->cycles = less_one(two->cycles, three->cycles);
@@ -62,17 +62,17 @@ class BlockPrices {
       two->bytes = less_one(two->bytes, three->bytes);
       return two;
     }
-    return cost_of_rounds(schedule, counts, adds, before);
+    return cost_of_rounds(schedule, counts, adds, before, panels);
   }
 
  private:
   Result<Cost> cost_of_rounds(const Schedule& schedule, const CellCounts& counts, bool adds,
-                              const std::optional<PositionsBefore>& before) const {
+                              const std::optional<PositionsBefore>& before, bool panels) const {
     const PricedBlock block = priced_block(grid_.shape, counts, adds, schedule);
     auto own = block_cost(grid_.shape, block.schedule, block.kernel, model_, costs_);
     if (!own) return own.diagnostics();
-    if (before && schedule == grid_.schedule)
-      own->cycles = std::min(own->cycles, cycles_after(schedule, counts, adds, *before));
+    if (before && (schedule == grid_.schedule || panels))
+      own->cycles = std::min(own->cycles, cycles_after(grid_.schedule, counts, adds, *before));
     return own;
   }
   double cycles_after(const Schedule& schedule, CellCounts counts, bool adds, const PositionsBefore& before) const {
@@ -168,19 +168,23 @@ std::vector<bool> shared_axes(const Schedule& schedule, const GridShape& shape, 
   return shared;
 }
 
+double cell_cycles(const Schedule& schedule, const Grid& grid, const std::vector<std::int64_t>& counts,
+                   const std::optional<PositionsBefore>& before, const HardwareModel& model,
+                   const CostModelFactory& costs) {
+  constexpr double illegal = std::numeric_limits<double>::infinity();
+  if (has_errors(verify(schedule, block_kernel(grid.shape, counts, false), model))) return illegal;
+  const auto cost = BlockPrices(grid, model, costs).cost(schedule, counts, false, before);
+  return cost ? cost->cycles : illegal;
+}
+
 std::vector<const Schedule*> cheapest_first(std::vector<const Schedule*> schedules, const Grid& grid,
                                             const std::vector<std::int64_t>& counts,
                                             const std::optional<PositionsBefore>& before, const HardwareModel& model,
                                             const CostModelFactory& costs) {
   if (schedules.size() < 2) return schedules;
-  const BlockPrices prices(grid, model, costs);
-  const Kernel kernel = block_kernel(grid.shape, counts, false);
   std::map<const Schedule*, double> cycles;
-  for (const Schedule* schedule : schedules) {
-    const bool legal = !has_errors(verify(*schedule, kernel, model));
-    const auto cost = legal ? prices.cost(*schedule, counts, false, before) : Result<Cost>(Diagnostics{});
-    cycles[schedule] = cost ? cost->cycles : std::numeric_limits<double>::max();
-  }
+  for (const Schedule* schedule : schedules)
+    cycles[schedule] = cell_cycles(*schedule, grid, counts, before, model, costs);
   std::stable_sort(schedules.begin(), schedules.end(),
                    [&](const Schedule* a, const Schedule* b) { return cycles.at(a) < cycles.at(b); });
   return schedules;
@@ -219,7 +223,7 @@ Result<Cost> cost_of(const Grid& grid, const HardwareModel& model, const CostMod
       if (shared[a] && at > 0 && !before && runs[a][0].first == 0) before = PositionsBefore{a, runs[a][0].second};
     }
     const Block& block = grid.blocks[number + (adds ? block_count(grid) : 0)];
-    auto cost = prices.cost(block.schedule, counts, adds, before);
+    auto cost = prices.cost(block.schedule, counts, adds, before, !block.panels.empty());
     if (!cost) return cost.diagnostics();
     all.push_back(std::move(*cost));
   }

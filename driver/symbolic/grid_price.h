@@ -40,6 +40,11 @@ PricedBlock priced_block(const GridShape& shape, const std::vector<std::int64_t>
 /// Axes along which the copies that the schedule packs first are the same.
 std::vector<bool> shared_axes(const Schedule& schedule, const GridShape& shape, const HardwareModel& model);
 
+/// Cycles of a block with so many positions; infinite: the schedule is illegal there.
+double cell_cycles(const Schedule& schedule, const Grid& grid, const std::vector<std::int64_t>& counts,
+                   const std::optional<PositionsBefore>& before, const HardwareModel& model,
+                   const CostModelFactory& costs);
+
 /// By the cost of a block with so many positions; illegal ones last.
 std::vector<const Schedule*> cheapest_first(std::vector<const Schedule*> schedules, const Grid& grid,
                                             const std::vector<std::int64_t>& counts,

@@ -127,6 +127,17 @@ struct LanesToEnd {
   bool operator==(const LanesToEnd&) const = default;
 };
 
+/// An input of a block that serves short tiles, too: position `tile * v + c` of axis `dim` is position c of panel v,
+/// and the distance of panels is an argument of the block. In the tensor they are `tile` positions apart; in a shared
+/// copy
+/// `[j/tile, .., j%tile]` they lie one after the other. So one block reads both.
+struct Panels {
+  std::size_t dim = 0;
+  std::int64_t tile = 0;
+  std::string variable;  ///< of the loop over panels
+  bool operator==(const Panels&) const = default;
+};
+
 struct Block {
   Program program;                        ///< without buffers: the cell never needs this block
   Schedule schedule = {};                 ///< it was lowered by
@@ -142,6 +153,11 @@ struct Block {
   std::map<BufferId, BufferId> constants = {};
   std::map<std::string, SkippedTerms> skipped = {};  ///< by loop variable
   std::map<std::int64_t, LanesToEnd> ended = {};     ///< by number in the program, as `masked`
+  /// Axes whose last tile may have fewer positions: trips are rounded up, loads and stores are in `ended`. The block
+  /// serves cells of tiles and of what they leave (program/short_tiles.h).
+  std::set<int> short_axes = {};
+  std::map<TensorId, Panels> panels = {};
+  bool repeated = false;  ///< a block before it has the same code
 };
 
 struct Grid {
@@ -156,6 +172,6 @@ struct Grid {
   bool has_adding_blocks() const;
 };
 std::size_t block_count(const Grid& grid);  ///< of those that start the sum
-std::size_t body_count(const Grid& grid);   ///< all blocks, those at edges, too
+std::size_t body_count(const Grid& grid);   ///< all blocks with code of their own, those at edges, too
 
 }  // namespace isamap

@@ -549,6 +549,63 @@ TEST(SymbolicBlocks, AMaskServesAllItsLanesAndNoMore) {
   EXPECT_TRUE(all_lanes);
 }
 
+const char* const panels_of_columns = R"(schedule: gemm
+kernel: gemm
+target: x86_avx512
+nest:
+  - stage B in ram as [j/32, k, j%32]
+  - for i by 6
+  - for j by 32
+  - stage C in vec
+  - for k by 1
+  - stage B in vec
+  - for i by 1 unroll
+  - for j by 16 unroll
+  - do s0 with fma_f32_bcast(j=j)
+)";
+
+/// Rests of rows have one block for whole and short tiles of columns, which reads the tensor or the copy of the tiles.
+void short_tiles(const std::string& schedule_text) {
+  const HardwareModel model = machine_of_file("x86_avx512");
+  const SymbolicKernel kernel = symbolic_kernel(symbolic_product);
+  const auto bound = isamap::bind(kernel, {{"M", 60}, {"N", 60}, {"K", 60}});
+  const auto schedule = parse_schedule(schedule_text, "s.yaml", *bound, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  CompileOptions options;
+  options.hand_written = *schedule;
+  const SymbolicCompilation compiled = compile_symbolic(kernel, model, options);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  const Grid& grid = compiled.program->grids[0];
+  const auto is_short = [](const Block& block) { return !block.short_axes.empty() && !block.panels.empty(); };
+  EXPECT_GE(std::count_if(grid.blocks.begin(), grid.blocks.end(), is_short), 6);
+  const auto unit = print_symbolic_cpp(*compiled.program, model);
+  ASSERT_TRUE(unit);
+  EXPECT_NE(unit->text.find("(j_n + 31) / 32"), std::string::npos);
+  const bool packs = schedule_text.find("stage B in ram") != std::string::npos;  // strides of the copy or the tensor
+  EXPECT_EQ(unit->text.find("B_copy_of[block] != 0 ? 32 : B_s0") != std::string::npos, packs);
+  if (availability(model).how != ExecutionMode::native) GTEST_SKIP() << availability(model).why;
+  const auto runner = make_symbolic_runner(*compiled.program, model);
+  for (const std::int64_t m : {1, 5, 6, 9})
+    for (const std::int64_t n : {0, 1, 15, 16, 17, 31, 32, 33, 48, 63, 64, 79})
+      for (const std::int64_t k : {0, 3}) {
+        const auto checked = run_at(*runner, kernel, {{"M", m}, {"N", n}, {"K", k}}, ExecutionMode::native);
+        ASSERT_TRUE(checked) << render(checked.diagnostics());
+        EXPECT_TRUE(checked->correct) << m << " " << n << " " << k << ": " << checked->first_difference;
+      }
+  EXPECT_EQ(runner->compilations(), 1);
+}
+
+TEST(ShortTiles, ReadTheTensor) {
+  std::string plain = panels_of_columns;
+  plain.erase(plain.find("  - stage B in ram"), plain.find("  - for i by 6") - plain.find("  - stage B in ram"));
+  short_tiles(plain);
+}
+TEST(ShortTiles, ReadThePanelsOfTheTiles) { short_tiles(panels_of_columns); }
+
+TEST(ShortTiles, AreNoneWhereMasksTakeTheRegistersOfValues) {
+  for (const Block& block : grid_of(symbolic_product).program->grids[0].blocks) EXPECT_TRUE(block.short_axes.empty());
+}
+
 // Copies that cells share --------------------------------------------------------------------------------------------
 
 const char* const packed_product = R"(schedule: gemm

@@ -12,6 +12,7 @@
 #include "isamap/scheduler.h"
 #include "isamap/symbolic_compile.h"
 #include "program/masked_ends.h"
+#include "program/short_tiles.h"
 #include "tests/symbolic/kernels.h"
 
 namespace isamap {
@@ -75,7 +76,9 @@ int compare_blocks(const Grid& grid, const HardwareModel& model, std::int64_t st
   for (std::size_t b = 0; b < grid.blocks.size(); ++b) {
     const Block& block = grid.blocks[b];
     if (block.program.buffers.empty()) continue;
-    const Counts counts = counts_of(grid, b, steps);
+    Counts counts = counts_of(grid, b, steps);
+    for (const auto& [variable, loop] : block.loops)  // compared at whole tiles, which have masks, too
+      if (block.short_axes.contains(loop.axis)) counts[static_cast<std::size_t>(loop.axis)] = steps * loop.step;
     const bool adds = b >= block_count(grid);
     const auto lowered = lower(block.schedule, block_kernel(grid.shape, counts, adds), model);
     EXPECT_TRUE(lowered) << render(lowered.diagnostics());
@@ -83,8 +86,16 @@ int compare_blocks(const Grid& grid, const HardwareModel& model, std::int64_t st
     Block number;
     number.program = *lowered;
     EXPECT_TRUE(mask_ends(number, grid.shape, model));
+    number.loops = block.loops;
+    for (const auto& [variable, loop] : block.loops) {
+      if (!block.short_axes.contains(loop.axis)) continue;
+      auto shorter = with_short_tiles(number, grid.shape, static_cast<std::size_t>(loop.axis), loop.step, model);
+      EXPECT_TRUE(shorter);
+      if (shorter) number = std::move(*shorter);
+    }
     Program bound = block.program, own = number.program;
     bind_nodes(bound.body, block, counts);
+    number.loops.clear();
     bind_nodes(own.body, number, counts);
     EXPECT_EQ(lanes_to_end(number), lanes_to_end(block));
     for (Program* program : {&bound, &own}) bind_nodes(program->prepack, {}, counts);
@@ -99,12 +110,13 @@ int compare_blocks(const Grid& grid, const HardwareModel& model, std::int64_t st
   return compared;
 }
 
-SymbolicCompilation compiled_with_few_evaluations(const SymbolicKernel& kernel) {
+SymbolicCompilation compiled_with_few_evaluations(const SymbolicKernel& kernel,
+                                                  const HardwareModel& model = vector_machine()) {
   CompileOptions options;
   options.schedule.objective = Objective::cycles;
   options.schedule.max_evaluations = 30;
   options.most_versions = 1;
-  return compile_symbolic(kernel, vector_machine(), options);
+  return compile_symbolic(kernel, model, options);
 }
 
 int compare_blocks(const std::string& text) {
@@ -135,6 +147,21 @@ TEST(SymbolicOracle, BoundBlocksAreTheProgramsOfTheirNumbers) {
   for (const std::string& text : {symbolic_product, symbolic_image, symbolic_depthwise, symbolic_edges,
                                   symbolic_softmax, symbolic_scores, pairs, constant_weights})
     EXPECT_GE(compare_blocks(text), 8) << text;
+}
+
+/// Rests of rows have one block for all columns where masks have registers of their own.
+TEST(SymbolicOracle, BlocksOfShortTilesAreThoseOfWholeTilesWithMasks) {
+  const HardwareModel model = machine_of_file("x86_avx512");
+  const SymbolicCompilation compiled = compiled_with_few_evaluations(symbolic_kernel(symbolic_product), model);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  const Grid& grid = compiled.program->grids[0];
+  int shorter = 0, repeated = 0;
+  for (const Block& block : grid.blocks)
+    shorter += block.short_axes.empty() ? 0 : 1, repeated += block.repeated ? 1 : 0;
+  EXPECT_GE(shorter, 4);
+  EXPECT_GE(repeated, shorter / 2);
+  EXPECT_EQ(body_count(grid), grid.blocks.size() - static_cast<std::size_t>(repeated));
+  for (const std::int64_t steps : {2, 5}) EXPECT_GE(compare_blocks(grid, model, steps), 8);
 }
 
 /// Each size of each example alone, every 24th of these. Some are no kernel at some sizes, or have rows.

@@ -39,6 +39,8 @@ struct RuntimeNumbers {
   std::map<std::int32_t, std::string> lengths;  ///< elements of local arrays, by buffer
   std::vector<std::string> arrays;              ///< names of `GrowingArray&` arguments, the last ones
   std::map<std::int32_t, std::string> places;   ///< addresses of local arrays that lie in one of these
+  /// Local arrays that the caller has filled, by the argument whose pointer it passes for each.
+  std::map<std::int32_t, std::int32_t> passed = {};
   /// Arguments for buffers that were packed ahead of time, between `parameters` and `arrays`: "const float* F_packed".
   std::vector<std::string> constants;
   std::map<std::int32_t, std::string> constant_names;  ///< by buffer

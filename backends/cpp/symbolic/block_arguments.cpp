@@ -12,8 +12,10 @@
 namespace isamap {
 namespace {
 
-std::string trip_text(const GridShape& shape, const TileLoop& loop) {
+std::string trip_text(const GridShape& shape, const Block& block, const TileLoop& loop) {
   const std::string count = count_name(shape.axes[static_cast<std::size_t>(loop.axis)]);
+  if (block.short_axes.contains(loop.axis) && loop.step > 1)
+    return fmt::format("({} + {}) / {}", count, loop.step - 1, loop.step);
   return loop.step == 1 ? count : fmt::format("{} / {}", count, loop.step);
 }
 
@@ -51,10 +53,25 @@ void add_grown(const GridShape& shape, const Block& block, BufferId id, const st
     if (loops[d].axis >= 0) number = one_section(block, loops[d], number);
     if (number != 1 || loops[d].axis < 0)
       length = length == "1" ? std::to_string(number) : fmt::format("{} * {}", length, number);
-    if (loops[d].axis >= 0) length = fmt::format("{} * ({})", length, trip_text(shape, loops[d]));
+    if (loops[d].axis >= 0) length = fmt::format("{} * ({})", length, trip_text(shape, block, loops[d]));
   }
   numbers.strides[id.value] = std::move(names);
   numbers.lengths[id.value] = "(" + length + ")";
+}
+
+/// Subscripts of the argument have the panel in front.
+void split_panels(std::vector<Node>& nodes, BufferId buffer, const Panels& panels) {
+  for (Node& node : nodes)
+    if (auto* loop = std::get_if<Loop>(&node.is)) {
+      split_panels(loop->body, buffer, panels);
+    } else if (auto* call = std::get_if<Call>(&node.is)) {
+      for (Ref& ref : call->operands) {
+        if (ref.buffer != buffer) continue;
+        const AffineExpr panel = AffineExpr::dim(panels.variable);
+        ref.index[panels.dim] = ref.index[panels.dim] - panels.tile * panel;
+        ref.index.insert(ref.index.begin(), panel);
+      }
+    }
 }
 
 }  // namespace
@@ -133,6 +150,39 @@ void add_skipped_terms(const Grid& grid, const Block& block, RuntimeNumbers& num
   }
 }
 
+std::vector<TensorId> panel_inputs(const Grid& grid) {
+  std::set<TensorId> found;
+  for (const Block& block : grid.blocks)
+    for (const auto& one : block.panels) found.insert(one.first);
+  return {found.begin(), found.end()};
+}
+
+std::string panel_name(const GridShape& shape, TensorId tensor) {
+  return identifier(shape.kernel.tensors[tensor.index()].name) + "_panel";
+}
+
+void add_panels(const Grid& grid, Block& block, RuntimeNumbers& numbers) {
+  for (const TensorId tensor : panel_inputs(grid)) {
+    const std::string name = panel_name(grid.shape, tensor);
+    numbers.parameters.push_back(name);
+    numbers.definitions.push_back("(void)" + name + ";");
+    const auto found = block.panels.find(tensor);
+    if (found == block.panels.end()) continue;
+    const Panels& panels = found->second;
+    for (std::size_t b = 0; b < block.program.buffers.size(); ++b) {
+      Buffer& buffer = block.program.buffers[b];
+      if (buffer.role != BufferRole::argument || buffer.ahead_of_time || buffer.tensor != tensor) continue;
+      buffer.extents.insert(buffer.extents.begin(), buffer.extents[panels.dim] / panels.tile);
+      buffer.extents[panels.dim + 1] = panels.tile;
+      buffer.strides.insert(buffer.strides.begin(), panels.tile);
+      auto& names = numbers.strides[static_cast<std::int32_t>(b)];
+      names.resize(buffer.extents.size() - 1);
+      names.insert(names.begin(), name);
+      split_panels(block.program.body, make_id<BufferId>(b), panels);
+    }
+  }
+}
+
 RuntimeNumbers numbers_of(const GridShape& shape, const Block& block) {
   RuntimeNumbers numbers;
   for (const auto& [t, d] : stride_arguments(shape)) {
@@ -148,13 +198,15 @@ RuntimeNumbers numbers_of(const GridShape& shape, const Block& block) {
   }
   for (const GridAxis& axis : shape.axes) numbers.parameters.push_back(count_name(axis));
   for (const std::size_t axis : ended_axes(shape)) numbers.parameters.push_back(end_name(shape.axes[axis]));
-  for (const auto& [variable, loop] : block.loops) numbers.trips[variable] = trip_text(shape, loop);
+  for (const auto& [variable, loop] : block.loops) numbers.trips[variable] = trip_text(shape, block, loop);
   for (const auto& [extent, at] : block.masked) {
     const std::string count = count_name(shape.axes[static_cast<std::size_t>(at.first)]);
     numbers.extents[extent] = {"int(" + (at.second == 0 ? count : fmt::format("{} - {}", count, at.second)) + ")"};
   }
-  for (const auto& [extent, to] : block.ended)
-    numbers.extents[extent] = {end_name(shape.axes[static_cast<std::size_t>(to.axis)]), to.first, to.lanes};
+  for (const auto& [extent, to] : block.ended) {
+    const GridAxis& axis = shape.axes[static_cast<std::size_t>(to.axis)];
+    numbers.extents[extent] = {axis.end ? end_name(axis) : count_name(axis), to.first, to.lanes};
+  }
   for (const auto& [id, loops] : block.grown) add_grown(shape, block, id, loops, numbers);
   for (const std::string& parameter : numbers.parameters) numbers.definitions.push_back("(void)" + parameter + ";");
   return numbers;

@@ -38,6 +38,12 @@ void add_skipped_terms(const Grid& grid, const Block& block, RuntimeNumbers& num
 /// Arguments for these copies: blocks of a grid have the same ones.
 void add_constants(const Grid& grid, const Block& block, const HardwareModel& model, RuntimeNumbers& numbers);
 
+/// Inputs that some block reads in panels, whose distance is an argument of all blocks of the grid.
+std::vector<TensorId> panel_inputs(const Grid& grid);
+std::string panel_name(const GridShape& shape, TensorId tensor);
+/// Their arguments, and the panels of a block's inputs as an axis of their own.
+void add_panels(const Grid& grid, Block& block, RuntimeNumbers& numbers);
+
 /// The numbers of a block that depend on its strides and counts; without those of copies.
 RuntimeNumbers numbers_of(const GridShape& shape, const Block& block);
 

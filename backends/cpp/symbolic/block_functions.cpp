@@ -7,7 +7,9 @@
 #include <set>
 
 #include "backends/cpp/symbolic/block_arguments.h"
+#include "program/node_uses.h"
 #include "program/shared_copies.h"
+#include "program/short_tiles.h"
 
 namespace isamap {
 namespace {
@@ -36,9 +38,26 @@ std::string code_key(const Block& block) {
   std::string key = print(block.schedule) + print(block.program.kernel);
   for (const auto& [variable, loop] : block.loops) key += fmt::format("{} {} {};", variable, loop.axis, loop.step);
   for (const auto& [extent, at] : block.masked) key += fmt::format("{} {} {};", extent, at.first, at.second);
-  for (const auto& [extent, to] : block.ended) key += fmt::format("{} {} {};", extent, print(to.first), to.lanes);
+  for (const auto& [extent, to] : block.ended)
+    key += fmt::format("{} {} {} {};", extent, to.axis, print(to.first), to.lanes);
+  for (const int axis : block.short_axes) key += fmt::format("short {};", axis);
   for (const auto& [variable, terms] : block.skipped) key += fmt::format("{} {};", variable, terms.dim);
   return key;
+}
+
+/// The argument that these nodes copy, if no other node reads it.
+std::optional<BufferId> only_read_by(const Program& program, const SharedCopy& copy) {
+  std::optional<BufferId> input;
+  for (std::size_t b = 0; b < program.buffers.size(); ++b)
+    if (const Buffer& one = program.buffers[b];
+        one.role == BufferRole::argument && !one.ahead_of_time && one.tensor == copy.tensor)
+      input = make_id<BufferId>(b);
+  for (std::size_t n = 0; input && n < program.body.size(); ++n)
+    if (std::find(copy.nodes.begin(), copy.nodes.end(), n) == copy.nodes.end() &&
+        uses_of(program.body[n]).read.contains(*input))
+      return std::nullopt;
+  const Buffer& local = program.buffers[copy.buffer.index()];
+  return input && program.buffers[input->index()].dtype == local.dtype ? input : std::nullopt;
 }
 
 /// Some axis of the cell has no tiles, or single positions.
@@ -50,6 +69,17 @@ bool is_rest(const Grid& grid, std::size_t number) {
     cell /= runs.size();
   }
   return false;
+}
+
+bool have_equal_runs(const Grid& grid, std::size_t one, std::size_t other, const std::vector<int>& axes) {
+  one %= block_count(grid), other %= block_count(grid);
+  for (std::size_t a = grid.shape.axes.size(); a-- > 0;) {
+    const std::size_t runs = grid.shape.axes[a].runs.size();
+    if (one % runs != other % runs && std::find(axes.begin(), axes.end(), static_cast<int>(a)) != axes.end())
+      return false;
+    one /= runs, other /= runs;
+  }
+  return true;
 }
 
 std::string cell_text(const Grid& grid, std::size_t number) {
@@ -121,17 +151,14 @@ class BlockPrinter {
     Block block = grid.blocks[b];
     RuntimeNumbers numbers = numbers_of(grid.shape, block);
     add_skipped_terms(grid, block, numbers);
+    add_panels(grid, block, numbers);
     add_constants(grid, block, model_, numbers);
     block.program.prepack.clear();  // the entry has a function for all blocks
     std::string key = fmt::format("{}\n{}", place.statement, code_key(block));
     for (const auto* list : {&numbers.parameters, &numbers.constants})
       for (const std::string& parameter : *list) key += parameter + ";";
-    for (const auto& [tensor, copies] : place.functions.copy_of) {
-      const std::string& array = numbers.arrays.emplace_back(copy_name(grid.shape, tensor));
-      numbers.definitions.push_back("(void)" + array + ";");
-      key += array + ";";
-    }
     if (auto problems = take_copies(place, b, block, numbers); !problems.empty()) return problems;
+    share_panels(place, b);
     const auto [known, is_new] = blocks_.try_emplace(key, fmt::format("{}_block{}", place.name, b + 1));
     place.functions.blocks[b] = known->second;
     if (!is_new) return {};  // versions share code
@@ -141,15 +168,19 @@ class BlockPrinter {
     return {};
   }
 
-  /// Takes the shared copies out of a block and prints the functions that make them.
+  /// Takes the shared copies out of a block and prints the functions that make them. The block gets such a copy in
+  /// place of the input, which nothing else in it reads.
   Diagnostics take_copies(PrintedGrid& place, std::size_t b, Block& block, RuntimeNumbers& numbers) {
     const GridShape& shape = place.grid.shape;
     std::set<std::size_t> taken;
+    const RuntimeNumbers own = numbers;
     for (const SharedCopy& copy : shared_copies(block, shape)) {
-      auto number = print_copy(place, block, copy, numbers);
+      const auto input = only_read_by(block.program, copy);
+      if (!input) continue;
+      auto number = print_copy(place, block, copy, own);
       if (!number) return number.diagnostics();
       place.functions.copy_of[copy.tensor][b] = *number;
-      numbers.places[copy.buffer.value] = copy_name(shape, copy.tensor) + ".memory";
+      numbers.passed[copy.buffer.value] = input->value;
       taken.insert(copy.nodes.begin(), copy.nodes.end());
     }
     std::vector<Node> rest;
@@ -159,6 +190,20 @@ class BlockPrinter {
     return {};
   }
 
+  /// A block that reads panels gets the shared copy of tiles, if a cell with the same runs along the input has one.
+  static void share_panels(PrintedGrid& place, std::size_t b) {
+    const Grid& grid = place.grid;
+    for (const auto& [tensor, panels] : grid.blocks[b].panels) {
+      const auto copies = place.functions.copy_of.find(tensor);
+      if (copies == place.functions.copy_of.end()) continue;
+      for (std::size_t other = 0; other < b && copies->second[b] == 0; ++other)
+        if (copies->second[other] != 0 && grid.blocks[other].panels.empty() &&
+            have_equal_runs(grid, b, other, axes_of(grid.shape, tensor)) &&
+            copies_panels(grid.blocks[other], grid.shape, tensor, panels))
+          copies->second[b] = copies->second[other];
+    }
+  }
+
   /// Unless one with the same code is there. Its number among the copies of the grid, from 1.
   Result<std::size_t> print_copy(PrintedGrid& place, const Block& block, const SharedCopy& copy,
                                  RuntimeNumbers numbers) {
@@ -166,6 +211,10 @@ class BlockPrinter {
     const Buffer& buffer = block.program.buffers[copy.buffer.index()];
     const auto length = numbers.lengths.find(copy.buffer.value);
     const std::string count = length != numbers.lengths.end() ? length->second : std::to_string(element_span(buffer));
+    for (const auto& [tensor, all] : place.functions.copy_of) {
+      const std::string& array = numbers.arrays.emplace_back(copy_name(shape, tensor));
+      numbers.definitions.push_back("(void)" + array + ";");
+    }
     numbers.places[copy.buffer.value] =
         fmt::format("{}.at({} * {})", copy_name(shape, copy.tensor), count, bytes(buffer.dtype));
     Program only = block.program;

@@ -197,11 +197,11 @@ std::string block_table(const GridPlace& place, const GridFunctions& functions, 
                          element_type(model, tensor.dtype));
   }
   const std::size_t numbers = stride_arguments(grid.shape).size() + grid.shape.axes.size() +
-                              ended_axes(grid.shape).size() + 2 * skipping_axes(grid).size();
+                              ended_axes(grid.shape).size() + 2 * skipping_axes(grid).size() +
+                              panel_inputs(grid).size();
   for (std::size_t n = 0; n < numbers; ++n) types += ", long";
   for (const TensorId id : packed_inputs(grid))
     types += fmt::format(", const {}* __restrict", element_type(model, grid.shape.kernel.tensors[id.index()].dtype));
-  for (std::size_t n = 0; n < functions.copy_of.size(); ++n) types += ", GrowingArray&";
   std::string names;
   for (std::size_t b = 0; b < grid.blocks.size(); ++b) names += (b == 0 ? "" : ", ") + functions.blocks[b];
   std::string text =
@@ -209,6 +209,7 @@ std::string block_table(const GridPlace& place, const GridFunctions& functions, 
   if (functions.copies.empty()) return text;
   names.clear();
   for (const std::string& copy : functions.copies) names += ", " + copy;
+  for (std::size_t n = 0; n < functions.copy_of.size(); ++n) types += ", GrowingArray&";
   return text +
          fmt::format("    static void (*const copies[{}])({}) = {{nullptr{}}};\n", functions.copies.size() + 1, types,
                      names) +
@@ -303,16 +304,48 @@ std::string packed_tables(const GridPlace& place, const HardwareModel& model) {
   return text;
 }
 
-/// Its first elements, strides and counts, and copies that were packed ahead of time.
-std::string cell_arguments(const GridPlace& place) {
+/// How blocks of the grid read this input in panels.
+std::optional<Panels> panels_of(const Grid& grid, TensorId id) {
+  for (const Block& block : grid.blocks)
+    if (const auto found = block.panels.find(id); found != block.panels.end()) return found->second;
+  return std::nullopt;
+}
+
+/// Stride of an axis of the input in its shared copy `[j/tile, .., j%tile]`; behind the last axis: that of panels.
+std::string stride_in_panels(const GridShape& shape, TensorId id, const Panels& panels, std::size_t axis) {
+  std::string text = std::to_string(panels.tile);
+  const std::vector<AxisMove>& moves = shape.moves[id.index()];
+  const bool all = axis == moves.size();
+  for (std::size_t d = all ? 0 : axis + 1; d < moves.size(); ++d) {
+    if (d == panels.dim) continue;
+    text += moves[d].axis < 0 ? fmt::format(" * {}", shape.kernel.tensors[id.index()].shape[d])
+                              : fmt::format(" * runs{0}[r{0}].count", moves[d].axis);
+  }
+  return text;
+}
+
+/// Its first elements, strides and counts, and copies that were packed ahead of time. `copied`: inputs of which the
+/// block may get a shared copy.
+std::string cell_arguments(const GridPlace& place, const HardwareModel& model, const std::set<TensorId>& copied) {
   const GridShape& shape = place.grid.shape;
   std::string list;
-  for (const TensorId id : arguments(shape.kernel)) list += (list.empty() ? "" : ", ") + cell_pointer(place, id);
+  for (const TensorId id : arguments(shape.kernel)) {
+    const std::string own = cell_pointer(place, id), type = element_type(model, shape.kernel.tensors[id.index()].dtype);
+    list += list.empty() ? "" : ", ";
+    list += copied.contains(id) ? fmt::format("{0}_of[block] != 0 ? static_cast<const {1}*>({0}.memory) : ({2})",
+                                              copy_name(shape, id), type, own)
+                                : own;
+  }
   for (const auto& [t, d] : stride_arguments(shape)) {
     const Tensor& tensor = shape.kernel.tensors[t];
+    const auto id = make_id<TensorId>(t);
     const bool zoned = place.zones && place.zones->tensor.index() == t;
-    list += ", " + (zoned ? fmt::format("edge ? {} : {}_own{}", stride_name(tensor, d), identifier(tensor.name), d)
-                          : stride_name(tensor, d));
+    const auto panels = copied.contains(id) ? panels_of(place.grid, id) : std::nullopt;
+    list += ", ";
+    list += panels  ? fmt::format("{}_of[block] != 0 ? {} : {}", copy_name(shape, id),
+                                  stride_in_panels(shape, id, *panels, d), stride_name(tensor, d))
+            : zoned ? fmt::format("edge ? {} : {}_own{}", stride_name(tensor, d), identifier(tensor.name), d)
+                    : stride_name(tensor, d);
   }
   for (std::size_t a = 0; a < shape.axes.size(); ++a) list += fmt::format(", runs{0}[r{0}].count", a);
   for (const std::size_t a : ended_axes(shape))
@@ -323,6 +356,13 @@ std::string cell_arguments(const GridPlace& place) {
     if (move.axis >= 0) list += fmt::format(" + {0} * runs{1}[r{1}].at", move.factor, move.axis);
     list += ", " + size_text(place.kernel.shapes[shape.tensors[t].index()][d], place.names.sizes);
   }
+  for (const TensorId id : panel_inputs(place.grid)) {
+    const Panels panels = *panels_of(place.grid, id);
+    list += ", " + (copied.contains(id)
+                        ? fmt::format("{}_of[block] != 0 ? {} : {}", copy_name(shape, id),
+                                      stride_in_panels(shape, id, panels, shape.moves[id.index()].size()), panels.tile)
+                        : std::to_string(panels.tile));
+  }
   for (const TensorId id : packed_inputs(place.grid)) {
     const std::vector<std::string> distinct = distinct_copies(packed_copies(place, id));
     list += ", " + (distinct.size() == 1 ? distinct.front()
@@ -332,9 +372,10 @@ std::string cell_arguments(const GridPlace& place) {
 }
 
 /// Calls the block of a cell, after copies that it needs and that are not there yet.
-std::string cell_call(const GridPlace& place, const GridFunctions& functions, const std::string& indent) {
+std::string cell_call(const GridPlace& place, const GridFunctions& functions, const HardwareModel& model,
+                      const std::string& indent) {
   const GridShape& shape = place.grid.shape;
-  const std::string number = cell_number(place.grid), list = cell_arguments(place);
+  const std::string number = cell_number(place.grid), list = cell_arguments(place, model, {});
   if (functions.copies.empty() && !place.zones && !has_packed_tables(place))
     return indent + fmt::format("blocks[{}]({});\n", number, list);
   std::string text = fmt::format("{} {{\n{}const long block = {};\n", indent.substr(2), indent, number), arrays, edge;
@@ -353,7 +394,10 @@ std::string cell_call(const GridPlace& place, const GridFunctions& functions, co
         "{0}if (const long wanted = {1}_of[block]; wanted != 0 && wanted != {1}_there[{1}_at])\n"
         "{0}  {1}_there[{1}_at] = wanted, copies[wanted]({2}{3});\n",
         indent, copy_name(shape, tensor), list, arrays);
-  return text + fmt::format("{0}blocks[block]({1}{2});\n{3}}}\n", indent, list, arrays, indent.substr(2));
+  std::set<TensorId> copied;
+  for (const auto& [tensor, numbers] : functions.copy_of) copied.insert(tensor);
+  return text +
+         fmt::format("{}blocks[block]({});\n{}}}\n", indent, cell_arguments(place, model, copied), indent.substr(2));
 }
 
 }  // namespace
@@ -378,7 +422,7 @@ std::string grid_text(const Grid& grid, const GridFunctions& functions, const Sy
     text += fmt::format("{0}for (long r{1} = 0; r{1} < many{1}; ++r{1})\n", indent, axis);
     indent += "  ";
   }
-  text += cell_call(place, functions, indent);
+  text += cell_call(place, functions, model, indent);
   if (place.has_edges()) text += "    if (by_edges) " + names.edges + "\n";
   return text + "  }\n";
 }
