@@ -285,6 +285,14 @@ bool add_masks(const MaskedCell& of, const HardwareModel& model, const BlockLowe
   return true;
 }
 
+/// Positions of some tiles: below the next larger one of the tiles of the schedule, whose loop is gone then.
+std::int64_t walked(const BlockCounts& of_schedule, std::int64_t tile, std::int64_t steps) {
+  std::int64_t count = steps * tile;
+  for (const std::int64_t larger : of_schedule)
+    if (larger > tile && larger % tile == 0) count = std::min(count, larger);
+  return count;
+}
+
 class GridBuilder {
  public:
   /// `masks`: sums in lanes may be rounded up, with loads that end under a mask.
@@ -330,19 +338,12 @@ class GridBuilder {
     return lowered_block(grid_.shape, schedule, counts, adds, model_, options_);
   }
 
-  /// Positions of some tiles: below the next larger tile of the schedule, whose loop is gone then.
-  std::int64_t walked(std::size_t axis, std::int64_t tile, std::int64_t steps) const {
-    std::int64_t count = steps * tile;
-    for (const std::int64_t larger : tiles_[axis])
-      if (larger > tile && larger % tile == 0) count = std::min(count, larger);
-    return count;
-  }
-
   /// A block whose axes all are walked, with these tiles.
   bool walks(const BlockCounts& tiles, const Schedule& schedule) const {
     for (const std::int64_t steps : kBlockSteps) {
       BlockCounts counts;
-      for (std::size_t axis = 0; axis < axes().size(); ++axis) counts.push_back(walked(axis, tiles[axis], steps));
+      for (std::size_t axis = 0; axis < axes().size(); ++axis)
+        counts.push_back(walked(tiles_[axis], tiles[axis], steps));
       const auto program = lowered(schedule, counts, false);
       if (program && tile_loops(*program, model_, grid_.shape, counts, tiles)) return true;
     }
@@ -472,19 +473,23 @@ class GridBuilder {
     return false;
   }
   /// In the order in which they are tried. Copies are worth their time where all axes have many positions.
-  std::vector<const Schedule*> schedules_of(std::size_t cell, const BlockCounts& tiles) const {
+  std::vector<const Schedule*> schedules_of(std::size_t cell, const BlockCounts& tiles) {
     std::vector<const Schedule*> schedules = by_price(cell);
     const bool all_tiles = std::find(tiles.begin(), tiles.end(), 0) == tiles.end();
     if (all_tiles) schedules.insert(schedules.begin(), &grid_.schedule);
     return schedules;
   }
   /// The schedules for rests, the cheapest first where the other axes have their likely extents.
-  std::vector<const Schedule*> by_price(std::size_t cell) const {
-    std::vector<const Schedule*> schedules;
-    for (const auto* list : {&schedules_.rests, &smaller_})
+  const std::vector<const Schedule*>& by_price(std::size_t cell) {
+    const auto [known, is_new] = by_price_.try_emplace(cell);
+    std::vector<const Schedule*>& schedules = known->second;
+    if (!is_new) return schedules;
+    for (const std::vector<Schedule>* list : {&schedules_.rests, &std::as_const(smaller_)})
       for (const Schedule& schedule : *list) schedules.push_back(&schedule);
     const PricedCell priced = priced_cell(grid_, cell, rest_steps_, model_);
-    return cheapest_first(std::move(schedules), grid_, priced.counts, priced.before, model_, options_.schedule.costs);
+    schedules =
+        cheapest_first(std::move(schedules), grid_, priced.counts, priced.before, model_, options_.schedule.costs);
+    return schedules;
   }
   CellWork cell_work() {
     return {[this](std::size_t cell) { return by_price(cell); },
@@ -506,7 +511,7 @@ class GridBuilder {
       for (int shift = 0; ambiguous && shift < kShiftedSamples; ++shift) {
         BlockCounts counts;
         for (std::size_t axis = 0; axis < axes().size(); ++axis)
-          counts.push_back(tiles[axis] > 0 ? walked(axis, tiles[axis], steps)
+          counts.push_back(tiles[axis] > 0 ? walked(tiles_[axis], tiles[axis], steps)
                                            : sample_of(run_of(cell, axis), rest_steps_[axis], shift));
         auto program = lowered(schedule, counts, adding);
         if (!program) break;
@@ -531,6 +536,7 @@ class GridBuilder {
   std::vector<BlockCounts> tiles_;
   BlockCounts rest_steps_;         ///< by axis: rests are multiples of it
   std::vector<Schedule> smaller_;  ///< for blocks of rests, with the smaller tiles of axes
+  std::map<std::size_t, std::vector<const Schedule*>> by_price_;  ///< by cell
   ShortBlocks short_blocks_{grid_, model_, cell_work()};
   Diagnostics why_;
 };
