@@ -30,7 +30,8 @@ using MultipliesBytes = std::function<bool(DType, DType)>;
 /// Of a composed model. Dequantised products whose bytes `multiplies` takes with neither sign stay products of floats;
 /// those of integers stay as they are. Statements over constants that it adds are those that `done_ahead` computes.
 /// Errors: values in a file that cannot be read.
-Result<Model> integer_products(const Model& model, bool strict_float = false,
-                               const MultipliesBytes& multiplies = [](DType, DType) { return true; });
+Result<Model> integer_products(
+    const Model& model, bool strict_float = false,
+    const MultipliesBytes& multiplies = [](DType, DType) { return true; });
 
 }  // namespace isamap

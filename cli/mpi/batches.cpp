@@ -82,9 +82,11 @@ class RankExecutor final : public Executor {
     if (!failure.empty()) end_all(failure, rank_);
   }
 
-  void refine(PointResult& at) override {
-    const std::string failure = failure_of([&] { here_->refine(at); });
+  bool refine(PointResult& at) override {
+    bool finer = false;
+    const std::string failure = failure_of([&] { finer = here_->refine(at); });
     if (!failure.empty()) end_all(failure, rank_);
+    return finer;
   }
 
  private:

@@ -105,13 +105,15 @@ class ThreadExecutor final : public Executor {
 
   void complete(PointResult& at) override { price(*Lent(*this), at); }
 
-  void refine(PointResult& at) override {
+  bool refine(PointResult& at) override {
     const Lent lent(*this);
-    price(*lent, at);
-    if (!at.cost || !at.nest || !at.problems.empty()) return;
+    if (!at.cost || !at.nest) price(*lent, at);
+    if (!at.cost || !at.nest || !at.problems.empty()) return false;
     auto finer = (*lent).model->refine({&space_.kernel(), space_.statement(), &space_.model(), *at.nest, (*lent).facts},
                                        *at.cost);
-    if (finer) at.cost = std::move(*finer);
+    if (!finer) return false;
+    at.cost = std::move(*finer);
+    return true;
   }
 
  private:

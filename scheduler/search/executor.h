@@ -38,8 +38,9 @@ class Executor {
                                                const std::function<bool()>& go_on);
   /// Adds the nest, and the cost that goes with it: of the best points only, by the calling thread.
   virtual void complete(PointResult& at) = 0;
-  /// The same with the finer estimate of the cost model, where it has one (CostModel::refine).
-  virtual void refine(PointResult& at) { complete(at); }
+  /// The same with the finer estimate of the cost model (CostModel::refine), of a point that has a nest and a cost
+  /// without asking for these again. False: the model knows none.
+  virtual bool refine(PointResult& /*at*/) { return false; }
 };
 
 /// Up to `workers->jobs()` points at a time, each worker with a cost model of its own from `costs`. `with_nests`: of

@@ -91,28 +91,35 @@ class Finalists {
     if (points_.size() > most_) points_.pop_back();
   }
 
-  /// The best by the finer estimate that is not refused; of equal ones the best by the estimate.
+  /// The best by the finer estimate that is not refused; of equal ones the best by the estimate. `best` stays where the
+  /// model knows no finer one: measuring again might choose another.
   void choose(Executor& executor, const LoopOptions& options, Scored& best) {
     std::vector<Scored> refined;
+    PointResult first{best.point, best.nest, best.cost, {}, false};
+    if (most_ == 0 || !executor.refine(first)) return;
+    best = scored(std::move(first), options.objective);
     for (auto& [objective, point] : points_) {
+      if (point.choice == best.point.choice) continue;
       PointResult at;
       at.point = std::move(point);
-      executor.refine(at);
-      if (!at.nest || !at.cost || !at.problems.empty()) continue;
-      const double finer = value(*at.cost, options.objective);
-      refined.push_back(Scored{finer, std::move(at.point), std::move(*at.nest), std::move(*at.cost)});
+      if (executor.refine(at)) refined.push_back(scored(std::move(at), options.objective));
     }
     std::stable_sort(refined.begin(), refined.end(),
                      [](const Scored& a, const Scored& b) { return a.objective < b.objective; });
     for (Scored& one : refined) {
-      const bool known = one.point.choice == best.point.choice;
-      if (!known && options.refuse && has_errors(options.refuse(one.nest))) continue;
+      if (one.objective >= best.objective) return;
+      if (options.refuse && has_errors(options.refuse(one.nest))) continue;
       best = std::move(one);
       return;
     }
   }
 
  private:
+  static Scored scored(PointResult at, Objective objective) {
+    const double finer = value(*at.cost, objective);
+    return {finer, std::move(at.point), std::move(*at.nest), std::move(*at.cost)};
+  }
+
   std::size_t most_;
   std::vector<std::pair<double, Point>> points_;  ///< best first
 };
