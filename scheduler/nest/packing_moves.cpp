@@ -20,6 +20,7 @@ struct DimPlaces {
   std::size_t dim = 0;
   std::int64_t stride = 0;                                       ///< in the tensor
   std::int64_t block = 1;                                        ///< elements of the innermost digit; 1: not split
+  std::int64_t room = 1;                                         ///< elements of all digits but the outermost
   std::vector<std::pair<SplitDigit, std::int64_t>> digits = {};  ///< of the copy, with their strides
 
   std::int64_t in_tensor(std::int64_t at) const { return stride * at; }
@@ -58,6 +59,7 @@ std::optional<std::vector<DimPlaces>> dims_of(const PackedCopy& copy) {
     for (DimPlaces& one : found)
       if (one.dim == static_cast<std::size_t>(d)) {
         one.digits.emplace_back(*split, step);
+        if (split->modulo > 0) one.room *= split->modulo;
         if (split->modulo > 0 && split->divide == 1) one.block = split->modulo;
       }
     step *= digit_extent(*split, copy.tile[static_cast<std::size_t>(d)]) + (*copy.layout)[q].pad;
@@ -138,7 +140,7 @@ class MoveFit {
     for (std::size_t i = 0; i < dims_.size(); ++i) {
       if (taken_[i]) continue;
       const std::int64_t extent = copy_.tile[dims_[i].dim];
-      const CutCoordinate cut{round_up(std::max<std::int64_t>(extent, 1), dims_[i].block), dims_[i].block, true};
+      const CutCoordinate cut{round_up(std::max<std::int64_t>(extent, 1), dims_[i].room), dims_[i].block, true};
       for (const std::int64_t count : points_of_move(cut, move_->ranges[d], false)) {
         if (!fits(dims_[i], d, count) || !keeps_to_tile(dims_[i], move_->ranges[d], count)) continue;
         taken_[i] = true;
@@ -155,6 +157,17 @@ class MoveFit {
   std::vector<bool> taken_;
   Call best_;
 };
+
+/// Cycles per element of a copy by elements, at least: a loop over neighbours in the tensor, or over others.
+double least_cycles_by_element(const PackedCopy& copy, const std::vector<DimPlaces>& dims,
+                               const TimingParameters& timing) {
+  const auto innermost = split_digit(copy.layout->back().index);
+  const auto name = innermost && innermost->divide == 1 ? innermost->form.as_dim() : std::nullopt;
+  const bool contiguous = name && std::any_of(dims.begin(), dims.end(), [&](const DimPlaces& one) {
+                            return one.stride == 1 && copy.domain->dims[one.dim].name == *name;
+                          });
+  return contiguous ? timing.copy_contiguous : timing.copy_strided;
+}
 
 }  // namespace
 
@@ -173,6 +186,8 @@ std::optional<PackingMove> packing_move(const PackedCopy& copy, const HardwareMo
     const double cycles = full_interval(move) / elements;
     if (!best || cycles < best->cycles) best = {id, cycles, run};
   }
+  // A row of few elements, or one point along a dim, fits into moves that turn whole blocks, and takes as long.
+  if (best && best->cycles > least_cycles_by_element(copy, *dims, model.timing)) return std::nullopt;
   return best;
 }
 

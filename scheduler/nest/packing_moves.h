@@ -29,7 +29,7 @@ struct PackedCopy {
 };
 
 /// The move with the fewest cycles per element; nothing: no move has both operands in this memory with the layouts of
-/// the tensor and the copy. The tensor is assumed dense.
+/// the tensor and the copy, or a copy by elements takes less. The tensor is assumed dense.
 std::optional<PackingMove> packing_move(const PackedCopy& copy, const HardwareModel& model);
 
 }  // namespace isamap

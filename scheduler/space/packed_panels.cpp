@@ -74,7 +74,7 @@ std::vector<LayoutDigit> panel_layout(const CpuTemplate& form, int access, std::
         const auto split = split_digit(d.index);
         return split && split->modulo > 0;
       });
-      if (step > 1 || call == layout.end() || !is_contiguous_along(form, access, dim)) continue;
+      if (access == 0 || step > 1 || call == layout.end() || !is_contiguous_along(form, access, dim)) continue;
       rows->index = floordiv(whole, tile);
       layout.insert(call, {mod(whole, tile), 0});
       continue;
