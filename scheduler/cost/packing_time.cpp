@@ -91,8 +91,7 @@ bool tests_divide(const Access& access, const Tensor& tensor, const Ranges& rang
   for (std::size_t axis = 0; axis < access.index.size(); ++axis) {
     const AffineExpr e = simplify(access.index[axis], ranges);
     const auto range = bounds(e, ranges);
-    if ((!range || range->low < 0 || range->high >= tensor.shape[axis]) && (dims.size() > 1 || divides(e, dims)))
-      return true;
+    if ((!range || range->low < 0 || range->high >= tensor.shape[axis]) && divides(e, dims)) return true;
   }
   return false;
 }
