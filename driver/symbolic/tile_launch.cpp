@@ -56,6 +56,27 @@ std::vector<Line> one_block_a_tile(const std::vector<Line>& lines, const Access&
   return made;
 }
 
+/// Points of a loop's dim for one position along `dim`: of c.r three for one of c where r has 3. 0: it is no part of
+/// it; -1: not the first part, or the others are not fixed.
+std::int64_t points_inside(const std::string& looped, const std::string& dim, const GridShape& shape) {
+  const IterationDomain& domain = shape.kernel.statements[0].domain;
+  std::int64_t inside = 0;
+  for (std::size_t begin = 0; begin <= looped.size();) {
+    const std::size_t end = std::min(looped.find('.', begin), looped.size());
+    const std::string name = looped.substr(begin, end - begin);
+    if (name == dim && begin > 0) return -1;
+    if (inside > 0) {
+      const bool open = std::any_of(shape.axes.begin(), shape.axes.end(), [&](const auto& a) { return a.dim == name; });
+      const int d = domain.find(name);
+      if (open || d < 0) return -1;
+      inside *= std::max<std::int64_t>(domain.dims[static_cast<std::size_t>(d)].extent, 1);
+    }
+    if (name == dim) inside = 1;
+    begin = end + 1;
+  }
+  return inside;
+}
+
 class TileCompiler {
  public:
   TileCompiler(const SymbolicKernel& kernel, GridShape shape, const HardwareModel& model, const CompileOptions& options,
@@ -66,7 +87,10 @@ class TileCompiler {
 
   Result<std::optional<TiledLaunch>> run() {
     if (!find_schedule()) return std::optional<TiledLaunch>();
-    for (const GridAxis& axis : axes()) tiles_.push_back(tile_of(axis.dim));
+    for (const GridAxis& axis : axes()) {
+      tiles_.push_back(tile_of(axis.dim));
+      if (tiles_.back() == 0) return std::optional<TiledLaunch>();  // left to the threads
+    }
     if (auto why = against(); !why.empty()) return not_tiled(why);
     AxisCounts counts;
     for (const std::int64_t tile : tiles_) counts.push_back(kTileSteps * tile);
@@ -112,16 +136,19 @@ class TileCompiler {
       nest.lines = one_block_a_tile(nest.lines, made_.shape.kernel.statements[0].write);
     return true;
   }
+  /// Positions along a dim after which its loops begin anew; 0: those over fused dims begin inside of one.
   std::int64_t tile_of(const std::string& dim) const {
     std::int64_t tile = 1;
     for (const Nest& nest : made_.schedule.nests)
       for (const Line& line : nest.lines)
         if (const auto* loop = std::get_if<For>(&line.is))
-          for (const TiledLoop& tiled : loop->loops)
-            if (tiled.dim == dim) tile = std::lcm(tile, tiled.tile);
+          for (const TiledLoop& tiled : loop->loops) {
+            const std::int64_t inside = points_inside(tiled.dim, dim, made_.shape);
+            if (inside < 0 || (inside > 0 && tiled.tile % inside != 0 && tiled.tile > 1)) return 0;
+            if (inside > 0) tile = std::lcm(tile, std::max<std::int64_t>(tiled.tile / inside, 1));
+          }
     return tile;
   }
-
   /// Zeros behind edges must not change sums.
   std::string against() const {
     const Computation& statement = made_.shape.kernel.statements[0];

@@ -48,6 +48,14 @@ compute:
   - C[i,j] += A[i,k] * B[k,j]
 )";
 
+/// Fused with its window the sum over channels has tiles that begin inside of a channel.
+const std::string convolution_bf16 = R"(kernel: window
+dims: {N: {max: 100}, K: {max: 300, likely: [0, 53]}, C: {min: 1, max: 300, likely: [3, 62]}}
+tensors: {I: {shape: [N, C, 33], dtype: bf16}, F: {shape: [K, C, 3], dtype: bf16}, O: {shape: [N, K, 31]}}
+compute:
+  - O[n,k,p] += I[n,c,p+r] * F[k,c,r]
+)";
+
 SymbolicCompilation launched(const std::string& text) {
   CompileOptions options;
   options.schedule.objective = Objective::cycles;
@@ -114,6 +122,18 @@ TEST(SymbolicLaunches, LargestOfIntegersAndWhatIsThere) { run_launched(largest_i
 TEST(SymbolicLaunches, ValuesBeyondShapesOfSmallTypes) { run_launched(beyond_shapes, 8); }
 
 /// A product by tensor cores: tiles for enough terms, threads for few, and edges everywhere.
+TEST(SymbolicLaunches, AWindowWithAnyNumberOfChannels) {
+  const SymbolicKernel kernel = symbolic_kernel(convolution_bf16);
+  const SymbolicCompilation compiled = launched(convolution_bf16);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  const auto runner = make_symbolic_runner(*compiled.program, blocks_machine());
+  for (const std::int64_t channels : {3, 42, 43, 62, 130}) {
+    const auto checked = run_at(*runner, kernel, {{"N", 2}, {"K", 17}, {"C", channels}}, ExecutionMode::emulated);
+    ASSERT_TRUE(checked) << channels << "\n" << render(checked.diagnostics());
+    EXPECT_TRUE(checked->correct) << channels << " channels: " << checked->first_difference;
+  }
+}
+
 TEST(SymbolicLaunches, AProductInTilesOfInstructions) {
   const SymbolicKernel kernel = symbolic_kernel(product_bf16);
   const SymbolicCompilation compiled = launched(product_bf16);
