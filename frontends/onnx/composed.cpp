@@ -8,74 +8,10 @@
 
 #include <numeric>
 
+#include "frontends/onnx/composition.h"
+
 namespace isamap::importing {
 namespace {
-
-using Attributes = std::map<std::string, Attribute>;
-
-Attribute real_attribute(double value) {
-  Attribute made;
-  made.reals = {value};
-  return made;
-}
-
-Attribute text_attribute(const std::string& value) {
-  Attribute made;
-  made.texts = {value};
-  return made;
-}
-
-class Composition {
- public:
-  Composition(const Node& node, const RankOf& rank_of) : node_(node), rank_of_(rank_of) {
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) function.inputs.push_back(input(i));
-    for (std::size_t k = 0; k < node.outputs.size(); ++k) function.outputs.push_back("");
-  }
-
-  Function function;
-
-  const Node& node() const { return node_; }
-  bool has(std::size_t i) const { return i < node_.inputs.size() && !node_.inputs[i].empty(); }
-  std::string optional(std::size_t i) const { return has(i) ? input(i) : ""; }
-  bool wants(std::size_t k) const { return k < node_.outputs.size() && !node_.outputs[k].empty(); }
-  std::string input(std::size_t i) const { return fmt::format("x{}", i); }
-  std::size_t rank(std::size_t i) const {
-    if (!has(i)) throw contradiction(fmt::format("input {} is missing", i), "the node needs it");
-    return rank_of_(node_.inputs[i]);
-  }
-  double real(const std::string& name, double otherwise) const {
-    const auto found = node_.attributes.find(name);
-    return found == node_.attributes.end() || found->second.reals.empty() ? otherwise : found->second.reals[0];
-  }
-  bool flag(const std::string& name) const {
-    const auto found = node_.attributes.find(name);
-    return found != node_.attributes.end() && !found->second.ints.empty() && found->second.ints[0] != 0;
-  }
-
-  /// The first of `count` results of a node of the standard.
-  std::string say(const std::string& op, std::vector<std::string> inputs, Attributes attributes = {},
-                  std::size_t count = 1) {
-    Node made{"", node_.name, op, "", std::move(inputs), {}, std::move(attributes)};
-    for (std::size_t k = 0; k < count; ++k) made.outputs.push_back(fmt::format("{}.{}", function.nodes.size(), k));
-    const std::string first = made.outputs[0];
-    function.nodes.push_back(std::move(made));
-    return first;
-  }
-  /// In the type of `like`.
-  std::string number(double value, const std::string& like) {
-    const std::string f32 = say("Constant", {}, {{"value_float", real_attribute(value)}});
-    return say("CastLike", {f32, like});
-  }
-  void result(std::size_t k, const std::string& value) {
-    if (k < function.outputs.size()) function.outputs[k] = value;
-  }
-  /// The second operand is added if it is there.
-  std::string plus(const std::string& value, std::size_t i) { return has(i) ? say("Add", {value, input(i)}) : value; }
-
- private:
-  const Node& node_;
-  const RankOf& rank_of_;
-};
 
 void gelu(Composition& c) { c.result(0, c.say("Gelu", {c.plus("x0", 1)})); }
 
@@ -107,9 +43,9 @@ void skip_norm(Composition& c) {
 }
 
 std::string transposed(Composition& c, std::size_t i, const char* flag) {
-  if (!c.flag(flag) || c.rank(i) < 2) return c.input(i);
+  if (!c.flag(flag) || c.shape(i).size() < 2) return c.input(i);
   Attribute order;
-  order.ints.resize(c.rank(i));
+  order.ints.resize(c.shape(i).size());
   std::iota(order.ints.begin(), order.ints.end(), 0);
   std::swap(order.ints[order.ints.size() - 1], order.ints[order.ints.size() - 2]);
   return c.say("Transpose", {c.input(i)}, {{"perm", order}});
@@ -240,39 +176,41 @@ void quantised_gemm(Composition& c) {
     c.result(0, sum);
 }
 
-using Compose = void (*)(Composition&);
-
-const std::map<std::string, Compose>& compositions() {
-  static const std::map<std::string, Compose> all = {{"Gelu", &gelu},
-                                                     {"BiasGelu", &gelu},
-                                                     {"FastGelu", &fast_gelu},
-                                                     {"QuickGelu", &quick_gelu},
-                                                     {"SkipLayerNormalization", &skip_norm},
-                                                     {"SkipSimplifiedLayerNormalization", &skip_norm},
-                                                     {"FusedMatMul", &fused_matmul},
-                                                     {"FusedConv", &fused_conv},
-                                                     {"FusedGemm", &fused_gemm},
-                                                     {"DynamicQuantizeMatMul", &dynamic_matmul},
-                                                     {"MatMulIntegerToFloat", &matmul_to_float},
-                                                     {"QLinearAdd", &quantised_binary},
-                                                     {"QLinearMul", &quantised_binary},
-                                                     {"QLinearSigmoid", &quantised_unary},
-                                                     {"QLinearLeakyRelu", &quantised_unary},
-                                                     {"QLinearSoftmax", &quantised_unary},
-                                                     {"QLinearGlobalAveragePool", &quantised_unary},
-                                                     {"QLinearConcat", &quantised_concat},
-                                                     {"QGemm", &quantised_gemm}};
+const Compositions& compositions() {
+  static const Compositions all = {{"Gelu", &gelu},
+                                   {"BiasGelu", &gelu},
+                                   {"FastGelu", &fast_gelu},
+                                   {"QuickGelu", &quick_gelu},
+                                   {"SkipLayerNormalization", &skip_norm},
+                                   {"SkipSimplifiedLayerNormalization", &skip_norm},
+                                   {"FusedMatMul", &fused_matmul},
+                                   {"FusedConv", &fused_conv},
+                                   {"FusedGemm", &fused_gemm},
+                                   {"DynamicQuantizeMatMul", &dynamic_matmul},
+                                   {"MatMulIntegerToFloat", &matmul_to_float},
+                                   {"QLinearAdd", &quantised_binary},
+                                   {"QLinearMul", &quantised_binary},
+                                   {"QLinearSigmoid", &quantised_unary},
+                                   {"QLinearLeakyRelu", &quantised_unary},
+                                   {"QLinearSoftmax", &quantised_unary},
+                                   {"QLinearGlobalAveragePool", &quantised_unary},
+                                   {"QLinearConcat", &quantised_concat},
+                                   {"QGemm", &quantised_gemm}};
   return all;
 }
 
 }  // namespace
 
-std::optional<Function> composed_operator(const Node& node, const RankOf& rank_of) {
-  const auto found = node.domain == "com.microsoft" ? compositions().find(node.op) : compositions().end();
-  if (found == compositions().end()) return std::nullopt;
-  Composition made(node, rank_of);
-  found->second(made);
-  return std::move(made.function);
+std::optional<Function> composed_operator(const Node& node, const ValueOf& value_of) {
+  if (node.domain != "com.microsoft") return std::nullopt;
+  for (const Compositions* all : {&compositions(), &attention_compositions()}) {
+    const auto found = all->find(node.op);
+    if (found == all->end()) continue;
+    Composition made(node, value_of);
+    found->second(made);
+    return std::move(made.function);
+  }
+  return std::nullopt;
 }
 
 }  // namespace isamap::importing

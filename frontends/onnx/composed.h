@@ -10,11 +10,11 @@
 
 namespace isamap::importing {
 
-/// The rank of a value of the graph.
-using RankOf = std::function<std::size_t(const std::string&)>;
+/// A value of the graph.
+using ValueOf = std::function<const Value&(const std::string&)>;
 
 /// The function that the node calls; nothing: it is no such operator. `com.microsoft.SkipLayerNormalization` of x0, x1
 /// and x2 is LayerNormalization(Add(x0, x1), x2).
-std::optional<Function> composed_operator(const Node& node, const RankOf& rank_of);
+std::optional<Function> composed_operator(const Node& node, const ValueOf& value_of);
 
 }  // namespace isamap::importing

@@ -289,8 +289,8 @@ void Walk::add_node(const Node& node, int depth) {
     if (const auto function = file_.functions.find({node.domain, node.op}); function != file_.functions.end())
       return call(node, function->second, depth);
     if (node.domain == "ai.onnx.preview" && node.op == "FlexAttention") return attend(node, depth);
-    const auto rank_of = [&](const std::string& name) { return values_.at(name).shape.size(); };
-    if (const auto composed = composed_operator(node, rank_of)) return call(node, *composed, depth);
+    const auto value = [&](const std::string& name) -> const Value& { return values_.at(name); };
+    if (const auto composed = composed_operator(node, value)) return call(node, *composed, depth);
     if (!node.domain.empty()) return make_foreign(node);
     if (node.op == "Constant") return add_constant_node(node);
     if (node.op == "If") return choose(node, depth);

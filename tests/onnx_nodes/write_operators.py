@@ -878,10 +878,74 @@ def composed_integers():
          transA=1, transB=1, activation="Relu", **foreign)
 
 
+def contributed_attention(q, k, v, bias=0, scale=None):
+    """Of heads [batch, head, token, size]: the output [batch, token, head*size], and the scores."""
+    f64 = np.float64
+    scores = f64(q) @ np.swapaxes(f64(k), 2, 3) * (q.shape[3] ** -0.5 if scale is None else scale) + bias
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    y = e / e.sum(-1, keepdims=True) @ f64(v)
+    return np.swapaxes(y, 1, 2).reshape(y.shape[0], y.shape[2], -1).astype(f32), scores.astype(f32)
+
+
+def composed_attention():
+    """MultiHeadAttention and Attention of com.microsoft: a masked key has a low score, not none."""
+    foreign = dict(opset=17, domain="com.microsoft", num_heads=3)
+    heads = lambda x: np.swapaxes(x.reshape(x.shape[0], x.shape[1], 3, -1), 1, 2)
+    q, k, v, b = real(2, 3, 12), real(2, 5, 12), real(2, 5, 18), real(42)
+    biased = [heads(q + b[:12]), heads(k + b[12:24]), heads(v + b[24:])]
+    case("MultiHeadAttention", [q, k, v], contributed_attention(heads(q), heads(k), heads(v))[0], **foreign)
+    seen = np.array([[1, 0, 1, 1, 0], [0, 0, 0, 0, 0]], np.int32)
+    low = np.where(seen > 0, 0, -50)[:, None, None]
+    case("MultiHeadAttention", [q, k, v, b, seen], contributed_attention(*biased, low, 0.3)[0], "mask",
+         constants=(3,), scale=0.3, mask_filter_value=-50.0, **foreign)
+    low = np.where(np.arange(5) < np.array([[4], [2]]), 0, -10000)[:, None, None]
+    case("MultiHeadAttention", [q, k, v, b, np.array([4, 2], np.int32)], contributed_attention(*biased, low)[0],
+         "lengths", **foreign)
+    case("MultiHeadAttention", [q, heads(k), heads(v)], contributed_attention(heads(q), heads(k), heads(v))[0], "cross",
+         **foreign)
+    every = real(2, 4, 3, 3, 4)  # of batch, token, head, query or key or value
+    parts = [np.swapaxes(every[:, :, :, n], 1, 2) for n in range(3)]
+    case("MultiHeadAttention", [every], contributed_attention(*parts)[0], "packed", **foreign)
+    case("MultiHeadAttention", [q, every[:, :, :, :2].copy()], contributed_attention(heads(q), *parts[:2])[0],
+         "packed-keys", **foreign)
+    past, added = [real(2, 3, 2, 4), real(2, 3, 2, 6)], real(1, 3, 3, 5)
+    k, v = k[:, :3].copy(), v[:, :3].copy()
+    present = [np.concatenate([past[0], heads(k)], 2), np.concatenate([past[1], heads(v)], 2)]
+    later = np.where(np.arange(5) > 2 + np.arange(3)[:, None], -np.inf, 0)
+    y = contributed_attention(heads(q), *present, added + later)[0]
+    case("MultiHeadAttention", [q, k, v, None, None, added, *past], [y, *present], "past", unidirectional=1, **foreign)
+    y, scores = contributed_attention(heads(q), *present, added)
+    case("MultiHeadAttention", [q, k, v, None, None, added, *past], [y, *present, scores], "scores", **foreign)
+
+    x, w, b = real(2, 3, 7), real(7, 42), real(42)
+    split = lambda p: [heads(p[..., :12]), heads(p[..., 12:24]), heads(p[..., 24:])]
+    sizes = dict(qkv_hidden_sizes=[12, 12, 18], **foreign)
+    product = x.astype(np.float64) @ w
+    case("Attention", [x, w], contributed_attention(*split(product))[0], "com.microsoft", constants=(1,), **sizes)
+    seen = np.array([[[1, 0, 1], [0, 0, 0], [1, 1, 0]], [[0, 1, 1], [1, 1, 1], [0, 0, 1]]], np.int32)
+    low = np.where(seen > 0, 0, -50)[:, None] + np.where(np.arange(3) > np.arange(3)[:, None], -np.inf, 0)
+    case("Attention", [x, w, b, seen], contributed_attention(*split(product + b), low)[0], "com.microsoft-mask",
+         constants=(1, 2), unidirectional=1, mask_filter_value=-50.0, **sizes)
+    low = float(np.finfo(f32).min)  # scores are lost beside it
+    far = np.where(np.arange(3) > np.arange(3)[:, None], low, np.where(seen > 0, 0, low))[:, None]
+    q, k, v = split(product)
+    case("Attention", [x, w, None, seen], contributed_attention(q, k, v, far)[0], "com.microsoft-lowest",
+         constants=(1, 2), unidirectional=1, mask_filter_value=float(np.finfo(f32).min), **sizes)
+    key = np.arange(3)
+    low = np.where((key < np.array([[3], [2]])) & (key >= np.array([[1], [0]])), 0, -10000)[:, None, None]
+    case("Attention", [x, w, b, np.array([3, 2, 1, 0], np.int32)], contributed_attention(*split(product + b), low)[0],
+         "com.microsoft-ends", constants=(1, 2), **sizes)
+    w, b, past, added = real(7, 36), real(36), real(2, 2, 3, 2, 4), real(2, 1, 3, 5)
+    q, k, v = split(x.astype(np.float64) @ w + b)
+    present = np.concatenate([past, np.stack([k, v])], 3)
+    case("Attention", [x, w, b, None, past, added], [contributed_attention(q, *present, added)[0], present.astype(f32)],
+         "com.microsoft-past", constants=(1, 2), **foreign)
+
+
 def main():
     for part in (elementwise, movement, rows, windows, products, quantised, sequences, losses, sampling,
                  steps, states, regions, later, bytes_lstm, long_rows, phases, packed_weights, sorted_runs,
-                 composed, composed_integers):
+                 composed, composed_integers, composed_attention):
         part()
     with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_STORED) as archive:
         for name, data in files.items():

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention as ONNX Runtime composes it: operands are brought into the form of the standard's Attention, and masks of
+// several forms become what it adds to the scores. A masked key is one with `mask_filter_value` (-10000), so a row
+// without any key is no row of zeros.
+
+#include <fmt/format.h>
+
+#include "frontends/onnx/composition.h"
+
+namespace isamap::importing {
+namespace {
+
+/// What the standard's Attention reads.
+struct Attended {
+  std::int64_t heads = 0, groups = 0;
+  bool flat = true;  ///< [batch, token, head*size], else [batch, head, token, size]
+  std::string q, k, v, past_key, past_value, bias;
+  std::string lengths;  ///< of the keys of each batch
+};
+
+std::int64_t heads_of(const Composition& c, const char* name = "num_heads") {
+  const std::int64_t heads = c.integer(name, 0);
+  if (heads < 1) throw contradiction(fmt::format("{} is {}", name, heads));
+  return heads;
+}
+
+void refuse_input(const Composition& c, std::size_t i, const char* what, const char* help) {
+  if (c.has(i)) throw Refused{fmt::format("input {}: {}", i, what), help};
+}
+
+constexpr const char* own_buffers = "export the model with past and present of their own";
+
+/// [batch, token, head*size] as [batch, head, token, size].
+std::string by_heads(Composition& c, const std::string& value, std::int64_t heads) {
+  return c.permuted(c.reshaped(value, {0, 0, heads, -1}), {0, 2, 1, 3});
+}
+
+/// How many keys there are, past ones included.
+std::string key_count(Composition& c, const Attended& of) {
+  const std::string now = c.size_of(of.k, of.flat ? 1 : 2);
+  return of.past_key.empty() ? now : c.say("Add", {now, c.size_of(of.past_key, 2)});
+}
+
+/// Lengths of a batch's keys (B), or their ends and then their starts (2B): which keys are there, [B,1,1,T].
+std::string within(Composition& c, const Attended& of, std::size_t i, std::int64_t batch) {
+  const std::int64_t count = c.shape(i)[0];
+  const std::string key = c.say("Range", {c.scalar(0), key_count(c, of), c.scalar(1)});
+  Attribute wide;
+  wide.ints = {7};
+  const std::string given = c.say("Cast", {c.input(i)}, {{"to", wide}});
+  const auto part = [&](std::int64_t n) {
+    return c.reshaped(count == batch ? given : c.slice(given, 0, n * batch, (n + 1) * batch), {-1, 1, 1, 1});
+  };
+  const std::string is_before = c.say("Less", {key, part(0)});
+  if (count == batch) return is_before;
+  return c.say("And", {is_before, c.say("GreaterOrEqual", {key, part(1)})});
+}
+
+/// The mask of input i as what is added to scores.
+std::string mask_of(Composition& c, const Attended& of, std::size_t i, const std::string& like) {
+  const Sizes& mask = c.shape(i);
+  const std::int64_t batch = c.shape(0)[0];
+  std::string seen;
+  if (mask.size() == 1 && (mask[0] == batch || mask[0] == 2 * batch))
+    seen = within(c, of, i, batch);
+  else if (mask.size() == 2 || mask.size() == 3)
+    seen = c.say("Greater", {c.unsqueezed(c.input(i), mask.size() == 2 ? Sizes{1, 2} : Sizes{1}),
+                             c.cast(c.scalar(0), c.input(i))});
+  else
+    throw Refused{fmt::format("a mask of {} for a batch of {}", sizes_text(mask), batch),
+                  "masks are [batch], [2*batch], [batch, keys] or [batch, queries, keys]"};
+  return c.say("Where", {seen, c.number(0, like), c.number(c.real("mask_filter_value", -10000), like)});
+}
+
+/// Masks and biases, which are added to each other.
+void add_bias(Composition& c, Attended& of, const std::string& bias) {
+  of.bias = of.bias.empty() ? bias : c.say("Add", {of.bias, bias});
+}
+
+/// The node, with `count` results (of presents and scores those that the caller wants): the first has the form
+/// [batch, token, head*size].
+Names attend(Composition& c, const Attended& of, Attributes own, const std::vector<bool>& wanted) {
+  own["scale"] = real_attribute(c.real("scale", 0));
+  if (c.real("scale", 0) < 0) throw Refused{"a scale below 0", "a positive one, of negated queries"};
+  if (c.real("scale", 0) == 0) own.erase("scale");
+  if (of.flat) {
+    own["q_num_heads"] = integer_attribute(of.heads);
+    own["kv_num_heads"] = integer_attribute(of.groups == 0 ? of.heads : of.groups);
+  }
+  std::vector<std::string> inputs{of.q, of.k, of.v, of.bias, of.past_key, of.past_value, of.lengths};
+  while (inputs.back().empty()) inputs.pop_back();
+  const std::string y = c.say("Attention", inputs, std::move(own), 1 + wanted.size());
+  Names& outputs = c.function.nodes.back().outputs;
+  for (std::size_t k = 0; k < wanted.size(); ++k)
+    if (!wanted[k]) outputs[k + 1].clear();
+  while (outputs.back().empty()) outputs.pop_back();
+  Names made = outputs;
+  made.resize(1 + wanted.size());
+  if (!of.flat) made[0] = c.reshaped(c.permuted(y, {0, 2, 1, 3}), {0, 0, -1});
+  return made;
+}
+
+/// Keys behind the query do not count. Where masked ones have the lowest score that there is, keys behind have it too:
+/// rows whose other keys are all masked are means of all.
+Attributes causal(Composition& c, Attended& of, bool masked) {
+  constexpr double lowest = -3.40282346638528859812e38;
+  if (!c.flag("unidirectional")) return {};
+  if (!masked || c.real("mask_filter_value", -10000) > lowest / 2) return {{"is_causal", integer_attribute(1)}};
+  const auto range = [&](const std::string& count) { return c.say("Range", {c.scalar(0), count, c.scalar(1)}); };
+  std::string query = c.unsqueezed(range(c.size_of(of.q, of.flat ? 1 : 2)), {1});
+  if (!of.past_key.empty()) query = c.say("Add", {query, c.size_of(of.past_key, 2)});
+  const std::string is_before = c.say("LessOrEqual", {range(key_count(c, of)), query});
+  of.bias = c.say("Where", {is_before, of.bias, c.number(lowest, of.bias)});
+  return {};
+}
+
+/// Queries, keys and values of MultiHeadAttention, which may be packed, before their biases.
+Attended unpacked(Composition& c) {
+  Attended of;
+  of.heads = heads_of(c);
+  const auto part = [&](std::size_t i, std::int64_t n) { return c.reshaped(c.taken(c.input(i), 3, n), {0, 0, -1}); };
+  of.q = "x0";
+  if (c.shape(0).size() == 5) {
+    of.q = part(0, 0), of.k = part(0, 1), of.v = part(0, 2);
+  } else if (c.shape(1).size() == 5) {
+    of.k = part(1, 0), of.v = part(1, 1);
+  } else {
+    of.flat = c.shape(1).size() != 4;
+    if (c.shape(2).size() != c.shape(1).size()) throw contradiction("keys and values differ in their form");
+    of.k = "x1", of.v = "x2";
+  }
+  return of;
+}
+
+/// One bias for queries, keys and values, in this order.
+void add_input_bias(Composition& c, Attended& of, std::size_t i) {
+  if (!c.has(i)) return;
+  if (!of.flat) throw Refused{"a bias of keys with heads of their own", "add it before the node"};
+  const Sizes& q = c.shape(0);
+  const std::int64_t size = q.size() == 5 ? q[2] * q[4] : q.back(), all = c.shape(i).back();
+  of.q = c.say("Add", {of.q, c.slice(c.input(i), 0, 0, size)});
+  of.k = c.say("Add", {of.k, c.slice(c.input(i), 0, size, 2 * size)});
+  of.v = c.say("Add", {of.v, c.slice(c.input(i), 0, 2 * size, all)});
+}
+
+/// query, key, value, bias, mask, what is added to scores, past key, past value.
+void multi_head(Composition& c) {
+  refuse_input(c, 8, "past and present in one buffer", own_buffers);
+  refuse_input(c, 9, "beams", "an export without beam search");
+  Attended of = unpacked(c);
+  add_input_bias(c, of, 3);
+  of.past_key = c.optional(6), of.past_value = c.optional(7);
+  if (c.has(5)) of.bias = "x5";
+  if (c.has(4)) add_bias(c, of, mask_of(c, of, 4, "x0"));
+  if (!of.flat) of.q = by_heads(c, of.q, of.heads);
+  Attributes own = causal(c, of, c.has(4));
+  if (c.wants(3)) own["qk_matmul_output_mode"] = integer_attribute(2);
+  const Names made = attend(c, of, std::move(own), {c.wants(1), c.wants(2), c.wants(3)});
+  for (std::size_t k = 0; k < made.size(); ++k) c.result(k, made[k]);
+}
+
+/// One product makes queries, keys and values, of the sizes that `qkv_hidden_sizes` states.
+void split_product(Composition& c, Attended& of, const std::string& product, std::int64_t all) {
+  Sizes sizes{all / 3, all / 3, all / 3};
+  const auto stated = c.node().attributes.find("qkv_hidden_sizes");
+  if (stated != c.node().attributes.end() && !stated->second.ints.empty()) sizes = stated->second.ints;
+  if (sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != all)
+    throw contradiction(
+        fmt::format("queries, keys and values of {} are not the {} columns of the weights", sizes_text(sizes), all));
+  of.q = c.slice(product, 2, 0, sizes[0]);
+  of.k = c.slice(product, 2, sizes[0], sizes[0] + sizes[1]);
+  of.v = c.slice(product, 2, sizes[0] + sizes[1], all);
+}
+
+/// Attention of a product, with inputs of these numbers: mask, past (keys and values in one tensor), bias of scores.
+void attend_product(Composition& c, const std::string& product, std::size_t mask, std::size_t past, std::size_t bias) {
+  if (c.flag("do_rotary")) throw Refused{"a rotation of its own", "RotaryEmbedding as a node"};
+  if (c.flag("past_present_share_buffer")) throw Refused{"past and present in one buffer", own_buffers};
+  Attended of;
+  of.heads = heads_of(c);
+  split_product(c, of, product, c.shape(1).back());
+  if (c.has(past)) of.past_key = c.taken(c.input(past), 0, 0), of.past_value = c.taken(c.input(past), 0, 1);
+  if (c.has(bias)) of.bias = c.input(bias);
+  if (c.has(mask)) add_bias(c, of, mask_of(c, of, mask, product));
+  const bool wants = c.wants(1);
+  Attributes own = causal(c, of, c.has(mask));
+  const Names made = attend(c, of, std::move(own), {wants, wants});
+  c.result(0, made[0]);
+  if (!wants) return;
+  const std::string both[] = {c.unsqueezed(made[1], {0}), c.unsqueezed(made[2], {0})};
+  c.result(1, c.say("Concat", {both[0], both[1]}, {{"axis", integer_attribute(0)}}));
+}
+
+/// input, weights, bias, mask, past, what is added to scores.
+void attention(Composition& c) {
+  refuse_input(c, 6, "past and present in one buffer", own_buffers);
+  attend_product(c, c.plus(c.say("MatMul", {"x0", "x1"}), 2), 3, 4, 5);
+}
+
+}  // namespace
+
+const Compositions& attention_compositions() {
+  static const Compositions all = {{"MultiHeadAttention", &multi_head}, {"Attention", &attention}};
+  return all;
+}
+
+}  // namespace isamap::importing
