@@ -111,13 +111,6 @@ void fused_gemm(Composition& c) {
   activated(c, c.say("Gemm", inputs, without_activation(c)), parameters);
 }
 
-/// The product of integers times both scales, plus the bias.
-std::string scaled_product(Composition& c, std::vector<std::string> inputs, const std::string& a, const std::string& b,
-                           std::size_t bias) {
-  const std::string sum = c.say("CastLike", {c.say("MatMulInteger", std::move(inputs)), a});
-  return c.plus(c.say("Mul", {sum, c.say("Mul", {a, b})}), bias);
-}
-
 /// A, B, the scale and the zero point of B, bias.
 void dynamic_matmul(Composition& c) {
   c.say("DynamicQuantizeLinear", {"x0"}, {}, 3);
@@ -176,6 +169,46 @@ void quantised_gemm(Composition& c) {
     c.result(0, sum);
 }
 
+/// Of X0 with channels in the last dimension or the second one, after their norm.
+std::string group_norm(Composition& c, const std::string& x) {
+  const bool is_last = c.integer("channels_last", 1) != 0;
+  const std::string y = c.say("GroupNormalization", {is_last ? c.permuted(x, {0, 3, 1, 2}) : x, "x1", "x2"},
+                              {{"epsilon", real_attribute(c.real("epsilon", 1e-5))},
+                               {"num_groups", integer_attribute(c.integer("groups", 1))}});
+  const std::string active = c.flag("activation") ? c.say("Swish", {y}) : y;
+  return is_last ? c.permuted(active, {0, 2, 3, 1}) : active;
+}
+
+void check_image(const Composition& c) {
+  if (c.shape(0).size() != 4) throw contradiction("groups of channels of " + sizes_text(c.shape(0)));
+}
+
+void contributed_group_norm(Composition& c) {
+  check_image(c);
+  c.result(0, group_norm(c, "x0"));
+}
+
+/// input, scale, bias of the norm, skip [N,..] or [N,C], bias [C]. The second result is their sum.
+void skip_group_norm(Composition& c) {
+  check_image(c);
+  const bool is_last = c.integer("channels_last", 1) != 0;
+  const std::string skip = c.shape(3).size() == 2 ? c.unsqueezed("x3", is_last ? Sizes{1, 2} : Sizes{2, 3}) : "x3";
+  std::string sum = c.say("Add", {"x0", skip});
+  if (c.has(4)) sum = c.say("Add", {sum, is_last ? "x4" : c.unsqueezed("x4", {1, 2})});
+  c.result(0, group_norm(c, sum));
+  c.result(1, sum);
+}
+
+void bias_add(Composition& c) { c.result(0, c.plus(c.plus("x0", 1), 2)); }
+
+/// The first half times Gelu of the second.
+void bias_split_gelu(Composition& c) {
+  const std::int64_t size = c.shape(0).back(), axis = static_cast<std::int64_t>(c.shape(0).size()) - 1;
+  if (size % 2 != 0) throw contradiction(fmt::format("{} elements have no halves", size));
+  const std::string sum = c.plus("x0", 1), second = c.say("Gelu", {c.slice(sum, axis, size / 2, size)});
+  c.result(0, c.say("Mul", {c.slice(sum, axis, 0, size / 2), second}));
+}
+
 const Compositions& compositions() {
   static const Compositions all = {{"Gelu", &gelu},
                                    {"BiasGelu", &gelu},
@@ -195,7 +228,11 @@ const Compositions& compositions() {
                                    {"QLinearSoftmax", &quantised_unary},
                                    {"QLinearGlobalAveragePool", &quantised_unary},
                                    {"QLinearConcat", &quantised_concat},
-                                   {"QGemm", &quantised_gemm}};
+                                   {"QGemm", &quantised_gemm},
+                                   {"GroupNorm", &contributed_group_norm},
+                                   {"SkipGroupNorm", &skip_group_norm},
+                                   {"BiasAdd", &bias_add},
+                                   {"BiasSplitGelu", &bias_split_gelu}};
   return all;
 }
 

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "frontends/onnx/composition.h"
 
 namespace isamap::importing {
@@ -197,10 +199,150 @@ void attention(Composition& c) {
   attend_product(c, c.plus(c.say("MatMul", {"x0", "x1"}), 2), 3, 4, 5);
 }
 
+/// input, weights, bias, both scales, mask, both zero points, past.
+void quantised_attention(Composition& c) {
+  attend_product(c, scaled_product(c, {"x0", "x1", c.optional(6), c.optional(7)}, "x3", "x4", 2), 5, 8,
+                 c.node().inputs.size());
+}
+
+/// words, segments, three tables, scale and bias of the norm, mask, positions. The results: the norm of the sum, how
+/// many words the mask has, the sum.
+void embed(Composition& c) {
+  std::string position = c.has(8) ? c.say("Gather", {"x3", "x8"}) : "";
+  if (position.empty())
+    position = c.say("Slice", {"x3", c.integers({0}), c.unsqueezed(c.size_of("x0", 1), {0}), c.integers({0})});
+  std::string sum = c.say("Add", {c.say("Gather", {"x2", "x0"}), position});
+  if (c.has(1)) sum = c.say("Add", {sum, c.say("Gather", {"x4", "x1"})});
+  const Attributes epsilon{{"epsilon", real_attribute(c.real("epsilon", 1e-12))}};
+  c.result(0, c.say("LayerNormalization", {sum, "x5", "x6"}, epsilon));
+  c.result(2, sum);
+  if (!c.wants(1)) return;
+  const std::string mask = c.has(7) ? "x7" : "x0";
+  const std::string is_one = c.say("Equal", {mask, c.cast(c.scalar(1), mask)});
+  Attribute s32;
+  s32.ints = {6};
+  const std::string ones = c.say("Cast", {is_one}, {{"to", s32}});
+  const std::string counted = c.has(7) ? ones : c.say("Sub", {ones, ones});
+  c.result(1, c.say("ReduceSum", {counted, c.integers({1})}, {{"keepdims", integer_attribute(0)}}));
+}
+
+/// 0, 1, .. for the tokens of each batch, or what `first` [batch,1] says is the first one's.
+std::string positions(Composition& c, const std::string& tokens, std::size_t dim, const std::string& first) {
+  const std::string count = c.size_of(tokens, static_cast<std::int64_t>(dim));
+  const std::string place = c.say("Range", {c.scalar(0), count, c.scalar(1)});
+  if (!first.empty()) return c.say("Add", {place, first});
+  const std::string shape[] = {c.unsqueezed(c.size_of(tokens, 0), {0}), c.unsqueezed(count, {0})};
+  return c.say("Expand", {place, c.say("Concat", {shape[0], shape[1]}, {{"axis", integer_attribute(0)}})});
+}
+
+/// input, positions or the first one's [1], cosines, sines.
+void rotary(Composition& c) {
+  if (c.flag("is_packed_batching")) throw Refused{"batches that are packed", "an export that pads them"};
+  const Sizes& x = c.shape(0);
+  const std::int64_t rotated = c.integer("rotary_embedding_dim", 0), half = c.shape(2).back();
+  Attributes own{{"interleaved", integer_attribute(c.integer("interleaved", 0))},
+                 {"rotary_embedding_dim", integer_attribute(rotated)}};
+  if (x.size() == 3)
+    own["num_heads"] = integer_attribute(rotated > 0 ? heads_of(c) : x[2] / std::max<std::int64_t>(2 * half, 1));
+  std::string at = "x1";
+  if (c.shape(1).size() == 1) {
+    const std::string all = positions(c, "x0", x.size() == 3 ? 1 : 2, "");
+    at = c.say("Add", {all, c.cast("x1", all)});
+  }
+  c.result(0, c.say("RotaryEmbedding", {"x0", "x2", "x3", at}, own));
+}
+
+/// What GroupQueryAttention has beyond this.
+void check_grouped(const Composition& c) {
+  for (const std::size_t i : {12U, 13U})
+    refuse_input(c, i, "keys and values of the past as integers", "a cache of floats");
+  for (const std::size_t i : {14U, 15U}) refuse_input(c, i, "norms of queries and keys", "RMSNormalization as nodes");
+  refuse_input(c, 11, "sinks of heads", "an export without them");
+  refuse_input(c, 16, "lengths of queries", "queries without padding");
+  if (c.flag("smooth_softmax")) throw Refused{"smooth_softmax", "an export without it"};
+  if (c.flag("sliding_window_cache")) throw Refused{"a cache of the window's size", "a cache of all keys"};
+  if (c.wants(3)) throw Refused{"scores as an output", "an export without them"};
+}
+
+/// How many keys there are after this step: input 6, which must be known where there is a past.
+std::int64_t total_keys(const Composition& c, std::int64_t queries, std::int64_t past) {
+  if (past == 0) return queries;
+  const auto& known = c.in(6).values;
+  if (!known || known->count() != 1)
+    throw Refused{
+        "total_sequence_length, its input 6, is not known: it says how many keys there are",
+        fmt::format("--fix {}=N; {} where the past of {} keys grows", c.node().inputs[6], past + queries, past)};
+  const std::int64_t total = known->get(0).integer;
+  if (total < queries) throw contradiction(fmt::format("{} keys in all, {} of them new", total, queries));
+  return total;
+}
+
+/// The keys (values) of the past, `of` input i, with the new ones from place `first` of each batch.
+std::string with_past(Composition& c, std::size_t i, const std::string& now, const std::string& first,
+                      std::int64_t total) {
+  const std::int64_t past = c.shape(i).at(2);
+  std::string buffer = c.input(i);
+  if (total > past) buffer = c.say("Pad", {buffer, c.integers({0, 0, 0, 0, 0, 0, total - past, 0})});
+  return c.say("TensorScatter", {buffer, now, first}, {{"axis", integer_attribute(2)}});
+}
+
+/// Queries, keys and values as heads, turned by their positions.
+Attended grouped_heads(Composition& c, const std::string& first) {
+  Attended of;
+  of.heads = heads_of(c), of.groups = heads_of(c, "kv_num_heads"), of.flat = false;
+  Names parts{"x0", "x1", "x2"};
+  if (!c.has(1)) {
+    const std::int64_t all = of.heads + 2 * of.groups, size = c.shape(0).back() / all;
+    parts = {c.slice("x0", 2, 0, of.heads * size), c.slice("x0", 2, of.heads * size, (of.heads + of.groups) * size),
+             c.slice("x0", 2, (of.heads + of.groups) * size, all * size)};
+  }
+  of.q = by_heads(c, parts[0], of.heads), of.k = by_heads(c, parts[1], of.groups);
+  of.v = by_heads(c, parts[2], of.groups);
+  if (!c.flag("do_rotary")) return of;
+  const std::string at = c.has(9) ? "x9" : positions(c, "x0", 1, first.empty() ? "" : c.unsqueezed(first, {1}));
+  const Attributes own{{"interleaved", integer_attribute(c.integer("rotary_interleaved", 0))},
+                       {"rotary_embedding_dim", integer_attribute(2 * c.shape(7).back())}};
+  of.q = c.say("RotaryEmbedding", {of.q, "x7", "x8", at}, own);
+  of.k = c.say("RotaryEmbedding", {of.k, "x7", "x8", at}, own);
+  return of;
+}
+
+/// query, key, value, past key and value, places of the last keys, number of keys, cosines, sines, positions, what is
+/// added to scores. A first step has no past: its keys are the new ones. In later steps the new keys of each batch
+/// follow those that it has; behind them the buffer is as it was.
+void grouped_query(Composition& c) {
+  check_grouped(c);
+  const std::int64_t queries = c.shape(0).at(1), past = c.has(3) ? c.shape(3).at(2) : 0;
+  const std::int64_t total = total_keys(c, queries, past);
+  Attribute wide;
+  wide.ints = {7};
+  const std::string last = c.reshaped(c.say("Cast", {"x5"}, {{"to", wide}}), {-1});
+  const std::string lengths = c.say("Add", {last, c.scalar(1)});
+  const bool begins = total == queries, looks_ahead = c.integer("causal", 1) == 0;
+  const std::string first = begins ? "" : c.say("Sub", {lengths, c.scalar(queries)});
+  Attended of = grouped_heads(c, first);
+  Names present{of.k, of.v};
+  for (std::size_t n = 0; n < 2 && past > 0; ++n) {
+    present[n] = with_past(c, 3 + n, n == 0 ? of.k : of.v, begins ? c.say("Sub", {lengths, lengths}) : first, total);
+    if (!begins) (n == 0 ? of.k : of.v) = total < past ? c.slice(present[n], 2, 0, total) : present[n];
+  }
+  if (!begins || looks_ahead) of.lengths = lengths;
+  of.bias = c.optional(10);
+  Attributes own{{"softcap", real_attribute(c.real("softcap", 0))},
+                 {"is_causal", integer_attribute(looks_ahead ? 0 : 1)}};
+  if (const std::int64_t window = c.integer("local_window_size", -1); window > 0)
+    own["left_window_size"] = integer_attribute(window - 1);  // with the query itself
+  c.result(0, attend(c, of, std::move(own), {})[0]);
+  c.result(1, present[0]);
+  c.result(2, present[1]);
+}
+
 }  // namespace
 
 const Compositions& attention_compositions() {
-  static const Compositions all = {{"MultiHeadAttention", &multi_head}, {"Attention", &attention}};
+  static const Compositions all = {{"MultiHeadAttention", &multi_head},  {"Attention", &attention},
+                                   {"QAttention", &quantised_attention}, {"GroupQueryAttention", &grouped_query},
+                                   {"EmbedLayerNormalization", &embed},  {"RotaryEmbedding", &rotary}};
   return all;
 }
 

@@ -73,4 +73,10 @@ std::string Composition::taken(const std::string& value, std::int64_t axis, std:
   return say("Gather", {value, scalar(at)}, {{"axis", integer_attribute(axis)}});
 }
 
+std::string scaled_product(Composition& c, std::vector<std::string> inputs, const std::string& a, const std::string& b,
+                           std::size_t bias) {
+  const std::string sum = c.say("CastLike", {c.say("MatMulInteger", std::move(inputs)), a});
+  return c.plus(c.say("Mul", {sum, c.say("Mul", {a, b})}), bias);
+}
+
 }  // namespace isamap::importing

@@ -69,6 +69,10 @@ class Composition {
   const ValueOf& value_of_;
 };
 
+/// The product of integers times both scales, plus the bias, which is an input.
+std::string scaled_product(Composition& c, std::vector<std::string> inputs, const std::string& a, const std::string& b,
+                           std::size_t bias);
+
 using Compositions = std::map<std::string, void (*)(Composition&)>;
 /// Attention of transformers and what stands in front of it.
 const Compositions& attention_compositions();

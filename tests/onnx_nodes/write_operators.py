@@ -942,10 +942,111 @@ def composed_attention():
          "com.microsoft-past", constants=(1, 2), **foreign)
 
 
+def turned(x, cos, sin, at, interleaved=False):
+    """The rotation of heads [batch, head, token, size] by cosines and sines of the places [batch, token]."""
+    half = cos.shape[1]
+    one, two = [slice(n, 2 * half, 2) if interleaved else slice(n * half, (n + 1) * half) for n in (0, 1)]
+    c, s = (np.float64(table)[at][:, None] for table in (cos, sin))
+    y = np.float64(x).copy()
+    y[..., one], y[..., two] = c * x[..., one] - s * x[..., two], s * x[..., one] + c * x[..., two]
+    return y.astype(f32)
+
+
+def grouped_attention():
+    """GroupQueryAttention: two heads of queries for each of keys; the new keys of a batch follow those it has."""
+    foreign = dict(opset=17, domain="com.microsoft", num_heads=4, kv_num_heads=2)
+    heads = lambda x, n: np.swapaxes(x.reshape(x.shape[0], x.shape[1], n, -1), 1, 2)
+    each = lambda x: np.repeat(x, 2, 1)
+    place = np.arange(3)
+    q, k, v, cos, sin = real(2, 3, 24), real(2, 3, 12), real(2, 3, 12), real(9, 3), real(9, 3)
+    three, behind = np.array([2, 2], np.int32), np.where(place > place[:, None], -np.inf, 0)
+    y = contributed_attention(heads(q, 4), each(heads(k, 2)), each(heads(v, 2)), behind)[0]
+    case("GroupQueryAttention", [q, k, v, None, None, three, np.int32(3)], [y, heads(k, 2), heads(v, 2)], **foreign)
+    tq, tk = (turned(heads(x, n), cos, sin, np.stack([place, place])) for x, n in ((q, 4), (k, 2)))
+    capped = 2 * np.tanh(contributed_attention(tq, each(tk), each(tk), 0, 0.3)[1] / 2)
+    near = np.where((place > place[:, None]) | (place < place[:, None] - 1), -np.inf, 0)
+    y = contributed_attention(0 * tq, each(tk), each(heads(v, 2)), capped + near)[0]
+    case("GroupQueryAttention", [np.concatenate([q, k, v], 2), None, None, None, None, three, np.int32(3), cos, sin],
+         [y, tk, heads(v, 2)], "packed", constants=(7, 8), do_rotary=1, softcap=2.0, scale=0.3, local_window_size=2,
+         **foreign)
+    for total, size in ((7, 4), (6, 8)):  # a past that grows, one in a longer buffer
+        past, last = [real(2, 2, size, 6), real(2, 2, size, 6)], np.array([total - 1, total - 3], np.int32)
+        at = last[:, None] - 2 + place
+        tq, tk = (turned(heads(x, n), cos, sin, at, True) for x, n in ((q, 4), (k, 2)))
+        present = [np.zeros((2, 2, max(total, size), 6), f32) for _ in past]
+        for n, new in enumerate((tk, heads(v, 2))):
+            present[n][:, :, :size] = past[n]
+            for b in range(2):
+                present[n][b, :, at[b]] = np.swapaxes(new[b], 0, 1)
+        behind = np.where(np.arange(max(total, size)) > at[:, :, None], -np.inf, 0)[:, None]
+        y = contributed_attention(tq, each(present[0]), each(present[1]), behind)[0]
+        case("GroupQueryAttention", [q, k, v, *past, last, np.int32(total), cos, sin], [y, *present], f"past-{size}",
+             constants=(6, 7, 8), do_rotary=1, rotary_interleaved=1, **foreign)
+
+
+def transformer_parts():
+    """Embeddings, rotations and norms of groups of com.microsoft, and attention of bytes."""
+    f64, foreign = np.float64, dict(opset=17, domain="com.microsoft")
+    words, kinds, at = whole(2, 4, low=0, high=6), whole(2, 4, low=0, high=1), whole(2, 4, low=0, high=8)
+    tables, g, b = [real(7, 5), real(9, 5), real(2, 5)], real(5), real(5)
+    seen = np.array([[1, 1, 0, 0], [1, 1, 1, 0]], np.int32)
+    for note, placed, mask, kind in (("places", at, seen, kinds), ("short", None, None, None)):
+        s = f64(tables[0])[words] + (tables[1][:4] if placed is None else tables[1][placed])
+        s = s if kind is None else s + tables[2][kind]
+        y = (s - s.mean(-1, keepdims=True)) / np.sqrt(s.var(-1, keepdims=True) + 1e-5) * g + b
+        count = np.zeros(2, np.int32) if mask is None else mask.sum(1, dtype=np.int32)
+        inputs = [words, kind, *tables[:2], None if kind is None else tables[2], g, b, mask, placed]
+        case("EmbedLayerNormalization", inputs if placed is not None else inputs[:7],
+             [y.astype(f32), count, s.astype(f32)], note, constants=(2, 3, 4, 5, 6), epsilon=1e-5, **foreign)
+    x, cos, sin = real(2, 3, 4, 6), real(9, 3), real(9, 3)
+    flat = lambda x: np.swapaxes(x, 1, 2).reshape(2, 4, -1)
+    case("RotaryEmbedding", [x, i64(3), cos, sin], turned(x, cos, sin, 3 + np.arange(4) + np.zeros((2, 1), int)),
+         "com.microsoft", constants=(2, 3), **foreign)
+    case("RotaryEmbedding", [flat(x), i64(*at.flat).reshape(2, 4), cos, sin], flat(turned(x, cos, sin, at, True)),
+         "com.microsoft-flat", constants=(2, 3), interleaved=1, **foreign)
+    wide = real(2, 3, 4, 8)
+    case("RotaryEmbedding", [flat(wide), i64(*at.flat).reshape(2, 4), cos, sin], flat(turned(wide, cos, sin, at)),
+         "com.microsoft-part", constants=(2, 3), rotary_embedding_dim=6, num_heads=3, **foreign)
+
+    image, skip, c, g, b = real(2, 3, 5, 6), real(2, 6), real(6), real(6), real(6)
+
+    def normed(s):
+        rows = f64(s).reshape(2, 15, 3, 2)
+        m, v = rows.mean((1, 3), keepdims=True), rows.var((1, 3), keepdims=True)
+        return ((rows - m) / np.sqrt(v + 1e-3)).reshape(2, 3, 5, 6) * g + b
+    first, norm = lambda x: np.ascontiguousarray(np.moveaxis(x, 3, 1)).astype(f32), dict(groups=3, epsilon=1e-3)
+    y, s = normed(image), image + skip[:, None, None] + c
+    case("GroupNorm", [image, g, b], (y / (1 + np.exp(-y))).astype(f32), constants=(1, 2), activation=1, **norm,
+         **foreign)
+    case("GroupNorm", [first(image), g, b], first(y), "first", constants=(1, 2), activation=0, channels_last=0, **norm,
+         **foreign)
+    case("SkipGroupNorm", [image, g, b, skip, c], [normed(s).astype(f32), s], constants=(1, 2, 4), activation=0, **norm,
+         **foreign)
+    case("SkipGroupNorm", [first(image), g, b, skip, c], [first(normed(s)), first(s)], "first", constants=(1, 2, 4),
+         activation=0, channels_last=0, **norm, **foreign)
+    x, r = real(2, 4, 6), real(2, 4, 6)
+    case("BiasAdd", [x, c, r], x + c + r, constants=(1,), **foreign)
+    s, erf = f64(x) + c, np.vectorize(__import__("math").erf)
+    case("BiasSplitGelu", [x, c], (s[..., :3] * 0.5 * s[..., 3:] * (1 + erf(s[..., 3:] / np.sqrt(2)))).astype(f32),
+         constants=(1,), **foreign)
+
+    x, w = whole(2, 3, 5, low=0, high=255, dtype=np.uint8), whole(5, 18, low=-127, high=127, dtype=np.int8)
+    scales, b, past = np.abs(real(18)) / f32(90), real(18), real(2, 2, 3, 2, 2)
+    q, k, v = np.split((x.astype(f64) - 120) @ w * f64(f32(0.01)) * scales + b, 3, 2)
+    heads = lambda x: np.swapaxes(x.reshape(2, 3, 3, 2), 1, 2)
+    present = np.concatenate([past, np.stack([heads(k), heads(v)])], 3).astype(f32)
+    seen = np.array([[1, 0, 1, 1, 0], [0, 1, 1, 1, 1]], np.int32)
+    low = np.where(seen > 0, 0, -10000)[:, None, None]
+    case("QAttention", [x, w, b, f32(0.01), scales, seen, np.uint8(120), np.zeros(18, np.int8), past],
+         [contributed_attention(heads(q), *present, low)[0], present], constants=(1, 2, 3, 4, 6, 7), num_heads=3,
+         **foreign)
+
+
 def main():
     for part in (elementwise, movement, rows, windows, products, quantised, sequences, losses, sampling,
                  steps, states, regions, later, bytes_lstm, long_rows, phases, packed_weights, sorted_runs,
-                 composed, composed_integers, composed_attention):
+                 composed, composed_integers, composed_attention, grouped_attention,
+                 transformer_parts):
         part()
     with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_STORED) as archive:
         for name, data in files.items():
