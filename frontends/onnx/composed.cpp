@@ -137,13 +137,89 @@ void quantised_binary(Composition& c) {
   quantise(c, c.say(c.node().op.substr(7), {dequantised(c, 0), dequantised(c, 3)}), 6);
 }
 
-/// QLinearSigmoid, QLinearLeakyRelu, QLinearSoftmax, QLinearGlobalAveragePool.
+/// [N,..,C] as [N,C,..], and back.
+std::string channels_second(Composition& c, const std::string& x, std::size_t rank) {
+  Sizes order(rank);
+  std::iota(order.begin(), order.end(), -1);
+  order[0] = 0, order[1] = static_cast<std::int64_t>(rank) - 1;
+  for (std::size_t d = 2; d < rank; ++d) order[d] = static_cast<std::int64_t>(d) - 1;
+  return c.permuted(x, order);
+}
+std::string channels_last(Composition& c, const std::string& x, std::size_t rank) {
+  Sizes order(rank, 0);
+  for (std::size_t d = 1; d < rank; ++d) order[d] = d + 1 < rank ? static_cast<std::int64_t>(d) + 1 : 1;
+  return c.permuted(x, order);
+}
+
+/// QLinearSigmoid, QLinearLeakyRelu, QLinearSoftmax, QLinearGlobalAveragePool, QLinearAveragePool.
 void quantised_unary(Composition& c) {
-  if (c.flag("channels_last")) throw Refused{"channels that are last", "an optimisation level that does not move them"};
   Attributes own = c.node().attributes;
   own.erase("channels_last");
   own.erase("opset");
-  quantise(c, c.say(c.node().op.substr(7), {dequantised(c, 0)}, own), 3);
+  const std::size_t moved = c.flag("channels_last") ? c.shape(0).size() : 0;
+  const std::string x = dequantised(c, 0);
+  const std::string y = c.say(c.node().op.substr(7), {moved == 0 ? x : channels_second(c, x, moved)}, own);
+  quantise(c, moved == 0 ? y : channels_last(c, y, moved), 3);
+}
+
+/// Truths, two operands and the result, each of the three with scale and zero point.
+void quantised_where(Composition& c) { quantise(c, c.say("Where", {"x0", dequantised(c, 1), dequantised(c, 4)}), 7); }
+
+/// Conv and QLinearConv whose images have their channels last; filters have them second.
+void convolve_images(Composition& c) {
+  const std::size_t rank = c.shape(0).size();
+  const bool moved = c.node().op != "QLinearConv" || c.flag("channels_last");
+  std::vector<std::string> inputs = c.function.inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = c.optional(i);
+  if (moved) inputs[0] = channels_second(c, inputs[0], rank);
+  Attributes own = c.node().attributes;
+  own.erase("channels_last");
+  const std::string y = c.say(c.node().op == "NhwcConv" ? "Conv" : c.node().op, std::move(inputs), own);
+  c.result(0, moved ? channels_last(c, y, rank) : y);
+}
+
+/// Bytes as their `bits` lowest bits, then the next ones, along the last dimension, of which `size` are taken.
+std::string spread(Composition& c, const std::string& bytes, std::int64_t bits, std::int64_t size) {
+  if (bits == 8) return bytes;
+  Names parts;
+  for (std::int64_t n = 0; n < 8; n += bits) {
+    const auto constant = [&](std::int64_t value) { return c.cast(c.scalar(value), bytes); };
+    const std::string low =
+        n == 0 ? bytes : c.say("BitShift", {bytes, constant(n)}, {{"direction", text_attribute("RIGHT")}});
+    parts.push_back(c.unsqueezed(c.say("BitwiseAnd", {low, constant((1 << bits) - 1)}), {-1}));
+  }
+  const std::string all = c.reshaped(c.say("Concat", parts, {{"axis", integer_attribute(-1)}}), {0, -1});
+  return c.slice(all, 1, 0, size);
+}
+
+/// Rows of a table of integers in blocks, each with a scale: table, rows, scales, zero points. Bytes hold 8/bits
+/// numbers, the lowest bits first.
+void gather_blocks(Composition& c) {
+  const Sizes& table = c.shape(0);
+  const std::int64_t axis = c.integer("quantize_axis", 1), size = c.integer("block_size", 128);
+  const bool is_packed = c.in(0).dtype == DType::u8 && c.in(0).narrow == 0;
+  const std::int64_t bits = is_packed ? c.integer("bits", 4) : 8;
+  if (table.size() != 2 || c.integer("gather_axis", 0) != 0 || (axis != 1 && axis != -1))
+    throw Refused{fmt::format("a table of {} whose blocks are in dimension {}", sizes_text(table), axis),
+                  "a table of rows with blocks in each"};
+  if ((bits != 2 && bits != 4 && bits != 8) || size < 1)
+    throw contradiction(fmt::format("{} bits in blocks of {}", bits, size));
+  const std::int64_t count = table[1] * 8 / bits, blocks = (count + size - 1) / size;
+  const auto rows = [&](std::size_t i, std::int64_t width) {
+    const std::string taken =
+        c.reshaped(c.say("Gather", {c.input(i), c.say("Reshape", {"x1", c.integers({-1})})}), {-1, c.shape(i).at(1)});
+    return i == 2 ? taken : c.cast(spread(c, taken, bits, width), "x2");
+  };
+  Sizes block(static_cast<std::size_t>(count));
+  for (std::size_t n = 0; n < block.size(); ++n) block[n] = static_cast<std::int64_t>(n) / size;
+  const auto along = [&](const std::string& x) {
+    return c.say("Gather", {x, c.integers(block)}, {{"axis", integer_attribute(1)}});
+  };
+  const std::string zero = c.has(3) ? along(rows(3, blocks)) : c.number(is_packed ? 1 << (bits - 1) : 0, "x2");
+  const std::string y = c.say("Mul", {c.say("Sub", {rows(0, count), zero}), along(rows(2, blocks))});
+  const std::string shape =
+      c.say("Concat", {c.say("Shape", {"x1"}), c.integers({count})}, {{"axis", integer_attribute(0)}});
+  c.result(0, c.say("Reshape", {y, shape}));
 }
 
 /// The scale and zero point of the result, then each operand with its own.
@@ -227,6 +303,11 @@ const Compositions& compositions() {
                                    {"QLinearLeakyRelu", &quantised_unary},
                                    {"QLinearSoftmax", &quantised_unary},
                                    {"QLinearGlobalAveragePool", &quantised_unary},
+                                   {"QLinearAveragePool", &quantised_unary},
+                                   {"QLinearWhere", &quantised_where},
+                                   {"QLinearConv", &convolve_images},
+                                   {"NhwcConv", &convolve_images},
+                                   {"GatherBlockQuantized", &gather_blocks},
                                    {"QLinearConcat", &quantised_concat},
                                    {"QGemm", &quantised_gemm},
                                    {"GroupNorm", &contributed_group_norm},

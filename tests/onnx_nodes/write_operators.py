@@ -1042,11 +1042,48 @@ def transformer_parts():
          **foreign)
 
 
+def channels_last_bytes():
+    """Images of bytes whose channels are last, a choice between bytes, and rows of a table of 4 bits."""
+    f64, foreign = np.float64, dict(opset=17, domain="com.microsoft")
+    byte = lambda *shape: whole(*shape, low=0, high=255, dtype=np.uint8)
+    reals = lambda q, scale, zero: (q.astype(f64) - zero) * f64(f32(scale))
+    rounded = lambda x, scale, zero: np.clip(np.rint(x / f64(f32(scale))) + zero, 0, 255).astype(np.uint8)
+    image, w, b = byte(2, 4, 5, 3), whole(4, 3, 2, 2, low=-127, high=127, dtype=np.int8), whole(4, low=-900, high=900)
+    scales = real(4, low=0.01, high=0.02)
+    sums = sum((image[:, i:i + 3, j:j + 4].astype(f64) - 120) @ w[:, :, i, j].T for i in (0, 1) for j in (0, 1))
+    y = rounded((sums + b) * f64(f32(0.02)) * scales, 0.4, 100)
+    case("QLinearConv", [image, f32(0.02), np.uint8(120), w, scales, np.zeros(4, np.int8), f32(0.4), np.uint8(100), b],
+         y, "last", constants=tuple(range(1, 9)), channels_last=1, **foreign)
+    x, bias = real(2, 4, 5, 3), real(4)
+    sums = sum(x[:, i:i + 3, j:j + 4].astype(f64) @ w[:, :, i, j].T for i in (0, 1) for j in (0, 1))
+    case("NhwcConv", [x, w.astype(f32), bias], (sums + bias).astype(f32), constants=(1, 2), **foreign)
+    to, given = [f32(0.0733), np.uint8(90)], [image, f32(0.0517), np.uint8(120)]
+    mean = sum(reals(image[:, i:i + 3, j:j + 4], 0.0517, 120) for i in (0, 1) for j in (0, 1)) / 4
+    case("QLinearAveragePool", given + to, rounded(mean, 0.0733, 90), constants=(1, 2, 3, 4), channels_last=1,
+         kernel_shape=[2, 2], **foreign)
+    mean = reals(image, 0.0517, 120).mean((1, 2), keepdims=True)
+    case("QLinearGlobalAveragePool", given + to, rounded(mean, 0.0733, 90), "last", constants=(1, 2, 3, 4),
+         channels_last=1, **foreign)
+    other, holds = byte(5, 1), np.array([[True], [False], [True], [True]])[:, :, None]
+    y = rounded(np.where(holds, reals(image, 0.0517, 120), reals(other, 0.0313, 100)), 0.0733, 90)
+    case("QLinearWhere", [holds, *given, other, f32(0.0313), np.uint8(100), *to], y, constants=(2, 3, 5, 6, 7, 8),
+         **foreign)
+    for bits in (4, 8):  # the last block is not whole
+        q, zero = whole(7, 40, low=0, high=15), whole(7, 4, low=0, high=15)
+        scales, rows = real(7, 3), whole(2, 3, low=0, high=6)
+        pack = lambda q: q.astype(np.uint8) if bits == 8 else (q[:, ::2] + 16 * q[:, 1::2]).astype(np.uint8)
+        unit = lambda x: np.repeat(x, 16, 1)[:, :40]
+        centre = unit(zero) if bits == 4 else 128
+        y = ((q - centre) * f64(unit(scales)))[rows]
+        case("GatherBlockQuantized", [pack(q), rows, scales] + ([pack(zero)] if bits == 4 else []), y.astype(f32),
+             str(bits), constants=(0, 2, 3), bits=bits, block_size=16, gather_axis=0, quantize_axis=1, **foreign)
+
+
 def main():
     for part in (elementwise, movement, rows, windows, products, quantised, sequences, losses, sampling,
                  steps, states, regions, later, bytes_lstm, long_rows, phases, packed_weights, sorted_runs,
                  composed, composed_integers, composed_attention, grouped_attention,
-                 transformer_parts):
+                 transformer_parts, channels_last_bytes):
         part()
     with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_STORED) as archive:
         for name, data in files.items():
