@@ -206,15 +206,23 @@ void quantised_attention(Composition& c) {
 }
 
 /// words, segments, three tables, scale and bias of the norm, mask, positions. The results: the norm of the sum, how
-/// many words the mask has, the sum.
+/// many words the mask has, the sum. QEmbedLayerNormalization has no positions; scales and then zero points of the
+/// tables, the norm's scale and bias follow.
 void embed(Composition& c) {
-  std::string position = c.has(8) ? c.say("Gather", {"x3", "x8"}) : "";
+  const bool of_bytes = c.node().op == "QEmbedLayerNormalization";
+  const auto real = [&](const std::string& bytes, std::size_t i) {
+    return of_bytes ? c.say("DequantizeLinear", {bytes, c.input(6 + i), c.optional(11 + i)}) : bytes;
+  };
+  const auto rows = [&](std::size_t table, std::size_t at) {
+    return real(c.say("Gather", {c.input(table), c.input(at)}), table);
+  };
+  std::string position = of_bytes || !c.has(8) ? "" : rows(3, 8);
   if (position.empty())
-    position = c.say("Slice", {"x3", c.integers({0}), c.unsqueezed(c.size_of("x0", 1), {0}), c.integers({0})});
-  std::string sum = c.say("Add", {c.say("Gather", {"x2", "x0"}), position});
-  if (c.has(1)) sum = c.say("Add", {sum, c.say("Gather", {"x4", "x1"})});
+    position = real(c.say("Slice", {"x3", c.integers({0}), c.unsqueezed(c.size_of("x0", 1), {0}), c.integers({0})}), 3);
+  std::string sum = c.say("Add", {rows(2, 0), position});
+  if (c.has(1)) sum = c.say("Add", {sum, rows(4, 1)});
   const Attributes epsilon{{"epsilon", real_attribute(c.real("epsilon", 1e-12))}};
-  c.result(0, c.say("LayerNormalization", {sum, "x5", "x6"}, epsilon));
+  c.result(0, c.say("LayerNormalization", {sum, real("x5", 5), real("x6", 6)}, epsilon));
   c.result(2, sum);
   if (!c.wants(1)) return;
   const std::string mask = c.has(7) ? "x7" : "x0";
@@ -342,7 +350,8 @@ void grouped_query(Composition& c) {
 const Compositions& attention_compositions() {
   static const Compositions all = {{"MultiHeadAttention", &multi_head},  {"Attention", &attention},
                                    {"QAttention", &quantised_attention}, {"GroupQueryAttention", &grouped_query},
-                                   {"EmbedLayerNormalization", &embed},  {"RotaryEmbedding", &rotary}};
+                                   {"EmbedLayerNormalization", &embed},  {"QEmbedLayerNormalization", &embed},
+                                   {"RotaryEmbedding", &rotary}};
   return all;
 }
 

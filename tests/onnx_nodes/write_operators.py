@@ -998,6 +998,13 @@ def transformer_parts():
         inputs = [words, kind, *tables[:2], None if kind is None else tables[2], g, b, mask, placed]
         case("EmbedLayerNormalization", inputs if placed is not None else inputs[:7],
              [y.astype(f32), count, s.astype(f32)], note, constants=(2, 3, 4, 5, 6), epsilon=1e-5, **foreign)
+    bytes_of = [whole(*t.shape, low=0, high=255, dtype=np.uint8) for t in (*tables, g, b)]
+    scales, zeros = [f32(0.01 + 0.002 * n) for n in range(5)], [np.uint8(100 + n) for n in range(5)]
+    word, place, kind, norm, bias = ((q.astype(f64) - z) * f64(s) for q, s, z in zip(bytes_of, scales, zeros))
+    s = word[words] + place[:4] + kind[kinds]
+    y = (s - s.mean(-1, keepdims=True)) / np.sqrt(s.var(-1, keepdims=True) + 1e-5) * norm + bias
+    case("QEmbedLayerNormalization", [words, kinds, *bytes_of, seen, *scales, *zeros],
+         [y.astype(f32), seen.sum(1, dtype=np.int32)], constants=(*range(2, 7), *range(8, 18)), epsilon=1e-5, **foreign)
     x, cos, sin = real(2, 3, 4, 6), real(9, 3), real(9, 3)
     flat = lambda x: np.swapaxes(x, 1, 2).reshape(2, 4, -1)
     case("RotaryEmbedding", [x, i64(3), cos, sin], turned(x, cos, sin, 3 + np.arange(4) + np.zeros((2, 1), int)),
