@@ -44,6 +44,8 @@ Attention read_attention(const Maker& m) {
   const Sizes &q = m.shape(0), &k = m.shape(1), &v = m.shape(2);
   if ((q.size() != 3 && q.size() != 4) || k.size() != q.size() || v.size() != q.size())
     throw contradiction("queries, keys and values do not fit together");
+  if (m.has(4) != m.has(5) || (m.has(4) && (m.rank(4) != 4 || m.rank(5) != 4)))
+    throw contradiction("keys and values of the past are not both there, of four dimensions");
   a.flat = q.size() == 3;
   a.batch = q[0];
   const std::int64_t heads = a.flat ? m.integer("q_num_heads", 0) : q[1];

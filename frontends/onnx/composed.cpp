@@ -153,6 +153,7 @@ std::string channels_last(Composition& c, const std::string& x, std::size_t rank
 
 /// QLinearSigmoid, QLinearLeakyRelu, QLinearSoftmax, QLinearGlobalAveragePool, QLinearAveragePool.
 void quantised_unary(Composition& c) {
+  if (c.flag("channels_last")) c.needs(0, 3);
   Attributes own = c.node().attributes;
   own.erase("channels_last");
   own.erase("opset");
@@ -167,6 +168,7 @@ void quantised_where(Composition& c) { quantise(c, c.say("Where", {"x0", dequant
 
 /// Conv and QLinearConv whose images have their channels last; filters have them second.
 void convolve_images(Composition& c) {
+  c.needs(0, 3);
   const std::size_t rank = c.shape(0).size();
   const bool moved = c.node().op != "QLinearConv" || c.flag("channels_last");
   std::vector<std::string> inputs = c.function.inputs;
@@ -195,6 +197,8 @@ std::string spread(Composition& c, const std::string& bytes, std::int64_t bits, 
 /// Rows of a table of integers in blocks, each with a scale: table, rows, scales, zero points. Bytes hold 8/bits
 /// numbers, the lowest bits first.
 void gather_blocks(Composition& c) {
+  c.needs(2, 2);
+  c.needs(3, 2);
   const Sizes& table = c.shape(0);
   const std::int64_t axis = c.integer("quantize_axis", 1), size = c.integer("block_size", 128);
   const bool is_packed = c.in(0).dtype == DType::u8 && c.in(0).narrow == 0;
@@ -279,11 +283,14 @@ void bias_add(Composition& c) { c.result(0, c.plus(c.plus("x0", 1), 2)); }
 
 /// The first half times Gelu of the second.
 void bias_split_gelu(Composition& c) {
+  c.needs(0, 1);
   const std::int64_t size = c.shape(0).back(), axis = static_cast<std::int64_t>(c.shape(0).size()) - 1;
   if (size % 2 != 0) throw contradiction(fmt::format("{} elements have no halves", size));
   const std::string sum = c.plus("x0", 1), second = c.say("Gelu", {c.slice(sum, axis, size / 2, size)});
   c.result(0, c.say("Mul", {c.slice(sum, axis, 0, size / 2), second}));
 }
+
+}  // namespace
 
 const Compositions& compositions() {
   static const Compositions all = {{"Gelu", &gelu},
@@ -316,8 +323,6 @@ const Compositions& compositions() {
                                    {"BiasSplitGelu", &bias_split_gelu}};
   return all;
 }
-
-}  // namespace
 
 std::optional<Function> composed_operator(const Node& node, const ValueOf& value_of) {
   if (node.domain != "com.microsoft") return std::nullopt;

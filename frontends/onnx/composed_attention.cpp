@@ -147,6 +147,9 @@ void add_input_bias(Composition& c, Attended& of, std::size_t i) {
 
 /// query, key, value, bias, mask, what is added to scores, past key, past value.
 void multi_head(Composition& c) {
+  for (const std::size_t i : {0U, 1U, 2U}) c.needs(i, 3);
+  c.needs(3, 1);
+  c.needs(6, 4);
   refuse_input(c, 8, "past and present in one buffer", own_buffers);
   refuse_input(c, 9, "beams", "an export without beam search");
   Attended of = unpacked(c);
@@ -176,6 +179,9 @@ void split_product(Composition& c, Attended& of, const std::string& product, std
 
 /// Attention of a product, with inputs of these numbers: mask, past (keys and values in one tensor), bias of scores.
 void attend_product(Composition& c, const std::string& product, std::size_t mask, std::size_t past, std::size_t bias) {
+  c.needs(0, 3);
+  c.needs(1, 2);
+  c.needs(past, 5);
   if (c.flag("do_rotary")) throw Refused{"a rotation of its own", "RotaryEmbedding as a node"};
   if (c.flag("past_present_share_buffer")) throw Refused{"past and present in one buffer", own_buffers};
   Attended of;
@@ -245,6 +251,8 @@ std::string positions(Composition& c, const std::string& tokens, std::size_t dim
 
 /// input, positions or the first one's [1], cosines, sines.
 void rotary(Composition& c) {
+  c.needs(0, 3);
+  c.needs(2, 1);
   if (c.flag("is_packed_batching")) throw Refused{"batches that are packed", "an export that pads them"};
   const Sizes& x = c.shape(0);
   const std::int64_t rotated = c.integer("rotary_embedding_dim", 0), half = c.shape(2).back();
@@ -262,6 +270,9 @@ void rotary(Composition& c) {
 
 /// What GroupQueryAttention has beyond this.
 void check_grouped(const Composition& c) {
+  c.needs(0, 3);
+  for (const std::size_t i : {3U, 4U}) c.needs(i, 4);
+  c.needs(7, 2);
   for (const std::size_t i : {12U, 13U})
     refuse_input(c, i, "keys and values of the past as integers", "a cache of floats");
   for (const std::size_t i : {14U, 15U}) refuse_input(c, i, "norms of queries and keys", "RMSNormalization as nodes");
@@ -320,6 +331,7 @@ Attended grouped_heads(Composition& c, const std::string& first) {
 /// follow those that it has; behind them the buffer is as it was.
 void grouped_query(Composition& c) {
   check_grouped(c);
+  if (c.has(3) != c.has(4)) throw contradiction("keys or values of the past are missing");
   const std::int64_t queries = c.shape(0).at(1), past = c.has(3) ? c.shape(3).at(2) : 0;
   const std::int64_t total = total_keys(c, queries, past);
   Attribute wide;

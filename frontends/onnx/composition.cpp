@@ -26,6 +26,12 @@ const Value& Composition::in(std::size_t i) const {
   return value_of_(node_.inputs[i]);
 }
 
+void Composition::needs(std::size_t i, std::size_t dims) const {
+  if (has(i) && shape(i).size() < dims)
+    throw contradiction(
+        fmt::format("input {} is {}, which has less than {} dimensions", i, sizes_text(shape(i)), dims));
+}
+
 double Composition::real(const std::string& name, double otherwise) const {
   const auto found = node_.attributes.find(name);
   return found == node_.attributes.end() || found->second.reals.empty() ? otherwise : found->second.reals[0];

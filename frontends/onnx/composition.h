@@ -33,6 +33,8 @@ class Composition {
   std::string input(std::size_t i) const { return fmt::format("x{}", i); }
   const Value& in(std::size_t i) const;
   const Sizes& shape(std::size_t i) const { return in(i).shape; }
+  /// The input, if it is there, has so many dimensions or more.
+  void needs(std::size_t i, std::size_t dims) const;
   double real(const std::string& name, double otherwise) const;
   std::int64_t integer(const std::string& name, std::int64_t otherwise) const;
   bool flag(const std::string& name) const { return integer(name, 0) != 0; }
@@ -74,6 +76,7 @@ std::string scaled_product(Composition& c, std::vector<std::string> inputs, cons
                            std::size_t bias);
 
 using Compositions = std::map<std::string, void (*)(Composition&)>;
+const Compositions& compositions();
 /// Attention of transformers and what stands in front of it.
 const Compositions& attention_compositions();
 

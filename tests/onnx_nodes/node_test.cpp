@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "frontends/model.h"
+#include "frontends/onnx/composition.h"
 #include "frontends/onnx/maker.h"
 #include "isamap/frontends.h"
 #include "support/zip.h"
@@ -192,6 +193,28 @@ TEST_F(OnnxOperators, AreAllHere) {
       const auto found = names_.lower_bound(op);
       EXPECT_TRUE(found != names_.end() && (*found == op || found->starts_with(op + "-"))) << name;
     }
+}
+
+/// Files may give any operator inputs of any rank.
+TEST(ComposedOperators, RefuseWhatDoesNotFit) {
+  using namespace importing;
+  Attribute one;
+  one.ints = {1};
+  for (const Compositions* all : {&compositions(), &attention_compositions()})
+    for (const auto& [op, make] : *all)
+      for (std::size_t count = 0; count < 19; ++count)
+        for (std::size_t rank = 0; rank < 6; ++rank) {
+          importing::Node node{"", "n", op, "com.microsoft", std::vector<std::string>(count, "x"), {"a", "b", "c"}, {}};
+          for (const char* name :
+               {"num_heads", "kv_num_heads", "channels_last", "unidirectional", "do_rotary", "transA"})
+            node.attributes[name] = one;
+          const Value value{DType::f32, Sizes(rank, 2), {}, nullptr, ""};
+          try {
+            composed_operator(node, [&](const std::string&) -> const Value& { return value; });
+          } catch (const Refused& why) {
+            EXPECT_FALSE(why.reason.empty()) << op;
+          }
+        }
 }
 
 /// A node that contradicts itself, or the wrong answer, is seen.
