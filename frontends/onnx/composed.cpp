@@ -166,7 +166,7 @@ void quantised_unary(Composition& c) {
 /// Truths, two operands and the result, each of the three with scale and zero point.
 void quantised_where(Composition& c) { quantise(c, c.say("Where", {"x0", dequantised(c, 1), dequantised(c, 4)}), 7); }
 
-/// Conv and QLinearConv whose images have their channels last; filters have them second.
+/// Conv, QLinearConv and MaxPool whose images have their channels last; filters have them second.
 void convolve_images(Composition& c) {
   c.needs(0, 3);
   const std::size_t rank = c.shape(0).size();
@@ -176,7 +176,8 @@ void convolve_images(Composition& c) {
   if (moved) inputs[0] = channels_second(c, inputs[0], rank);
   Attributes own = c.node().attributes;
   own.erase("channels_last");
-  const std::string y = c.say(c.node().op == "NhwcConv" ? "Conv" : c.node().op, std::move(inputs), own);
+  const std::string y =
+      c.say(c.node().op.starts_with("Nhwc") ? c.node().op.substr(4) : c.node().op, std::move(inputs), own);
   c.result(0, moved ? channels_last(c, y, rank) : y);
 }
 
@@ -314,6 +315,7 @@ const Compositions& compositions() {
                                    {"QLinearWhere", &quantised_where},
                                    {"QLinearConv", &convolve_images},
                                    {"NhwcConv", &convolve_images},
+                                   {"NhwcMaxPool", &convolve_images},
                                    {"GatherBlockQuantized", &gather_blocks},
                                    {"QLinearConcat", &quantised_concat},
                                    {"QGemm", &quantised_gemm},

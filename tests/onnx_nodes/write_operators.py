@@ -1064,6 +1064,8 @@ def channels_last_bytes():
     x, bias = real(2, 4, 5, 3), real(4)
     sums = sum(x[:, i:i + 3, j:j + 4].astype(f64) @ w[:, :, i, j].T for i in (0, 1) for j in (0, 1))
     case("NhwcConv", [x, w.astype(f32), bias], (sums + bias).astype(f32), constants=(1, 2), **foreign)
+    largest = np.max([image[:, i:i + 3, j:j + 4] for i in (0, 1) for j in (0, 1)], 0)
+    case("NhwcMaxPool", [image], largest, kernel_shape=[2, 2], **foreign)
     to, given = [f32(0.0733), np.uint8(90)], [image, f32(0.0517), np.uint8(120)]
     mean = sum(reals(image[:, i:i + 3, j:j + 4], 0.0517, 120) for i in (0, 1) for j in (0, 1)) / 4
     case("QLinearAveragePool", given + to, rounded(mean, 0.0733, 90), constants=(1, 2, 3, 4), channels_last=1,
