@@ -17,7 +17,8 @@ struct Attended {
   std::int64_t heads = 0, groups = 0;
   bool flat = true;  ///< [batch, token, head*size], else [batch, head, token, size]
   std::string q, k, v, past_key, past_value, bias;
-  std::string lengths;  ///< of the keys of each batch
+  std::string lengths;    ///< of the keys of each batch
+  std::int64_t keys = 0;  ///< of a batch, past ones included
 };
 
 std::int64_t heads_of(const Composition& c, const char* name = "num_heads") {
@@ -58,19 +59,28 @@ std::string within(Composition& c, const Attended& of, std::size_t i, std::int64
   return c.say("And", {is_before, c.say("GreaterOrEqual", {key, part(1)})});
 }
 
+/// Masks and biases have an element for each key.
+void check_keys(const Composition& c, const Attended& of, std::size_t i) {
+  if (c.shape(i).empty() || c.shape(i).back() != of.keys)
+    throw Refused{fmt::format("input {} is {}, and there are {} keys", i, sizes_text(c.shape(i)), of.keys),
+                  "one with an element for each key, past ones included"};
+}
+
 /// The mask of input i as what is added to scores.
 std::string mask_of(Composition& c, const Attended& of, std::size_t i, const std::string& like) {
   const Sizes& mask = c.shape(i);
   const std::int64_t batch = c.shape(0)[0];
   std::string seen;
-  if (mask.size() == 1 && (mask[0] == batch || mask[0] == 2 * batch))
+  if (mask.size() == 1 && (mask[0] == batch || mask[0] == 2 * batch)) {
     seen = within(c, of, i, batch);
-  else if (mask.size() == 2 || mask.size() == 3)
+  } else if (mask.size() == 2 || mask.size() == 3) {
+    check_keys(c, of, i);
     seen = c.say("Greater", {c.unsqueezed(c.input(i), mask.size() == 2 ? Sizes{1, 2} : Sizes{1}),
                              c.cast(c.scalar(0), c.input(i))});
-  else
+  } else {
     throw Refused{fmt::format("a mask of {} for a batch of {}", sizes_text(mask), batch),
                   "masks are [batch], [2*batch], [batch, keys] or [batch, queries, keys]"};
+  }
   return c.say("Where", {seen, c.number(0, like), c.number(c.real("mask_filter_value", -10000), like)});
 }
 
@@ -155,7 +165,8 @@ void multi_head(Composition& c) {
   Attended of = unpacked(c);
   add_input_bias(c, of, 3);
   of.past_key = c.optional(6), of.past_value = c.optional(7);
-  if (c.has(5)) of.bias = "x5";
+  of.keys = c.shape(c.shape(0).size() == 5 ? 0 : 1)[of.flat ? 1 : 2] + (c.has(6) ? c.shape(6)[2] : 0);
+  if (c.has(5)) check_keys(c, of, 5), of.bias = "x5";
   if (c.has(4)) add_bias(c, of, mask_of(c, of, 4, "x0"));
   if (!of.flat) of.q = by_heads(c, of.q, of.heads);
   Attributes own = causal(c, of, c.has(4));
@@ -188,7 +199,8 @@ void attend_product(Composition& c, const std::string& product, std::size_t mask
   of.heads = heads_of(c);
   split_product(c, of, product, c.shape(1).back());
   if (c.has(past)) of.past_key = c.taken(c.input(past), 0, 0), of.past_value = c.taken(c.input(past), 0, 1);
-  if (c.has(bias)) of.bias = c.input(bias);
+  of.keys = c.shape(0)[1] + (c.has(past) ? c.shape(past)[3] : 0);
+  if (c.has(bias)) check_keys(c, of, bias), of.bias = c.input(bias);
   if (c.has(mask)) add_bias(c, of, mask_of(c, of, mask, product));
   const bool wants = c.wants(1);
   Attributes own = causal(c, of, c.has(mask));
