@@ -11,6 +11,7 @@
 #include "cli/command_line.h"
 #include "cli/common.h"
 #include "cli/environment.h"
+#include "cli/foreign_exit.h"
 #include "cli/interrupt.h"
 
 namespace isamap::cli {
@@ -20,6 +21,7 @@ Exit main_of(int argc, char** argv) {
   const CommandLine given = read_command_line(argc, argv);
   if (!given.verb) return given.code;
   const Options& options = given.options;
+  const ForeignExit guard(options);
   if (const auto problem = environment_problem())
     return close_json(options, fail(Exit::usage, problem->message, problem->hint));
   // Before the work, which may take hours.

@@ -208,6 +208,9 @@ std::optional<Record> JobChild::poll() {
   record.failure.signal = late ? 0 : WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   record.failure.exit = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   record.failure.text = messages_in(messages_);
+  if (!late && WIFEXITED(status))
+    record.failure.text = "exit() was called before the job was done, as by a strategy or cost model of yours" +
+                          (record.failure.text.empty() ? "" : "\n" + record.failure.text);
   end_child();
   return record;
 }

@@ -9,6 +9,7 @@
 
 #include "backends/common/process.h"
 #include "build_facts.h"
+#include "cli/foreign_exit.h"
 #include "cli/sources_version.h"
 #include "ir/text/parse.h"
 
@@ -61,7 +62,10 @@ const PlanKind& plan_kind(const std::string& wanted) {
 jobs::JobRunner job_runner(jobs::JobStore& store) {
   auto inputs = std::make_shared<JobInputs>(store);
   jobs::JobRunner runner;
-  runner.begin = [] { remove_temporary_files_on_signals(); };
+  runner.begin = [] {
+    ForeignExit::leave_to_parent();
+    remove_temporary_files_on_signals();
+  };
   runner.run = [inputs](const jobs::Job& job) -> jobs::Outcome {
     const auto verb = verbs_of_jobs().find(job.verb);
     if (verb == verbs_of_jobs().end())

@@ -17,6 +17,7 @@
 
 #include "backends/common/process.h"
 #include "cli/command_line.h"
+#include "cli/foreign_exit.h"
 #include "cli/interrupt.h"
 #include "cli/jobs/work_flags.h"
 #include "cli/mpi/batches.h"
@@ -62,6 +63,7 @@ Exit schedule_on_ranks(const CommandLine& given, bool first) {
 Exit main_of(int argc, char** argv, bool first) {
   const CommandLine given = read_command_line(argc, argv);
   if (!given.verb) return given.code;  // the same on every rank
+  const ForeignExit guard(given.options);
   work_loop() = work_on_ranks;
   const std::string& words = given.verb->words;
   Exit code = Exit::ok;

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "isamap/extension.h"
+#include "scheduler/search/guarded_extension.h"
 
 namespace isamap {
 
@@ -19,7 +19,7 @@ Result<CostModelFactory> from_extension(const StrategyOptions& given) {
     return error("extension needs the file of a shared object", "--cost extension:file=./mine.so");
   auto maker = load_cost_model(file.mapped());
   if (!maker) return maker.diagnostics();
-  return CostModelFactory([make = *maker, options](const SearchSpace& space) { return make(space, options); });
+  return guarded_cost_models(file.mapped(), *maker, options);
 }
 
 template <auto make>

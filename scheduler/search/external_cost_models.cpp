@@ -8,11 +8,11 @@
 
 #include <fmt/format.h>
 
-#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "scheduler/cost/learned_cost.h"
 #include "scheduler/search/cost_names.h"
+#include "scheduler/search/first_failure.h"
 #include "scheduler/search/strategy_options.h"
 #include "support/child_process_lines.h"
 
@@ -23,23 +23,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr std::size_t shown_of_estimate = 60;
 
-/// The first failure among the models of one factory, one per thread.
-class Failure {
- public:
-  void add(Diagnostic problem) {
-    const std::lock_guard lock(mutex_);
-    if (problems_.empty()) problems_.push_back(std::move(problem));  // later failures follow from the first
-  }
-  Diagnostics problems() const {
-    const std::lock_guard lock(mutex_);
-    return problems_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  Diagnostics problems_;
-};
-
 std::string text_of(const Nest& nest) {
   std::string text;
   for (const Line& line : nest.lines) text += print(line) + "\n";
@@ -48,7 +31,7 @@ std::string text_of(const Nest& nest) {
 
 class ExternalCost final : public CostModel {
  public:
-  ExternalCost(const SearchSpace& space, std::string command, double seconds, std::shared_ptr<Failure> failure)
+  ExternalCost(const SearchSpace& space, std::string command, double seconds, std::shared_ptr<FirstFailure> failure)
       : command_(std::move(command)), seconds_(seconds), failure_(std::move(failure)) {
     // In the searching thread: the process ends with the thread that starts it.
     if (const std::string why = child_.start(words_of_command(command_)); !why.empty()) {
@@ -117,7 +100,7 @@ class ExternalCost final : public CostModel {
 
   std::string command_;
   double seconds_;
-  std::shared_ptr<Failure> failure_;
+  std::shared_ptr<FirstFailure> failure_;
   std::unique_ptr<CostModel> closed_form_ = make_cost_model_closed_form();
   ChildProcess child_;
   bool over_ = false;
@@ -133,7 +116,7 @@ Result<CostModelFactory> external_cost_models(const StrategyOptions& options) {
   if (Diagnostics problems = read.problems(); has_errors(problems)) return problems;
   if (words_of_command(command).empty())
     return error("external needs the command of a cost model", "--cost 'external:command=python3 my_costs.py'");
-  const auto failure = std::make_shared<Failure>();
+  const auto failure = std::make_shared<FirstFailure>();
   return CostModelFactory(
       [=](const SearchSpace& space) { return std::make_unique<ExternalCost>(space, command, seconds, failure); },
       [failure] { return failure->problems(); });

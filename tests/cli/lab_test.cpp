@@ -136,6 +136,41 @@ TEST(Lab, TakesStrategiesAndCostModelsOfUsers) {
   EXPECT_NE(wrong.err.find("option steps of hill"), std::string::npos) << wrong.err;
 }
 
+/// Exit code 4 and the words of the user's code, in every verb.
+TEST(Lab, ExtensionsThatFailEndWithFour) {
+  const Folder folder;
+  const std::string failing = std::string("extension:file=") + ISAMAP_FAILING_EXTENSION, plan = folder / "plan";
+  const std::string kernel = example("gemm");
+  const auto says = [&](const std::vector<std::string>& words, const std::string& why) {
+    const Said said = isamap(words);
+    EXPECT_EQ(said.code, 4) << words[0] << ": " << said.err;
+    EXPECT_NE(said.err.find(why), std::string::npos) << said.err;
+    EXPECT_EQ(said.err.find("internal error"), std::string::npos) << said.err;
+  };
+  const std::string broke = " has failed: my code broke";
+  for (const std::string how : {"throw", "make"}) {
+    says({"schedule", kernel, "--target", "x86_avx512", "--strategy", failing + ",how=" + how}, "its strategy" + broke);
+    says({"schedule", kernel, "--target", "x86_avx512", "--cost", failing + ",how=" + how}, "its cost model" + broke);
+    says({"lab", "run", "small", "--strategies", failing + ":how=" + how, "--seeds", "1"}, "its strategy" + broke);
+    says({"lab", "run", "small", "--strategies", "random", "--cost", failing + ",how=" + how, "--seeds", "1"},
+         "its cost model" + broke);
+  }
+  says({"schedule", kernel, "--target", "x86_avx512", "--strategy", failing + ",how=number"},
+       "an exception that is no std::exception");
+  const Said left =
+      isamap({"schedule", kernel, "--target", "x86_avx512", "--json", "--strategy", failing + ",how=exit"});
+  EXPECT_EQ(left.code, 4);
+  EXPECT_NE(left.err.find("exit() was called within the verb"), std::string::npos) << left.err;
+  EXPECT_EQ(parsed(left).value("exit", 0), 4) << left.out;
+  for (const auto& [how, why] :
+       {std::pair("throw", "exit code 4: "), {"exit", "exit code 0: exit() was called before the job was done"}}) {
+    ASSERT_EQ(
+        isamap({"plan", "lab", "small", "--strategies", failing + ":how=" + how, "--seeds", "1", "-o", plan}).code, 0);
+    says({"work", plan, "--store", folder / how, "--attempts", "1"}, why);
+    if (how == std::string("throw")) says({"work", plan, "--store", folder / how, "--attempts", "1"}, broke);
+  }
+}
+
 TEST(Lab, SaysWhatIsWrong) {
   EXPECT_EQ(isamap({"lab", "run", "small", "--strategies", "nonsense"}).code, 2);
   EXPECT_EQ(isamap({"lab", "run", "nonsense"}).code, 1);

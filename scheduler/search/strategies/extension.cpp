@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A strategy in a shared object, in C++: --strategy extension:file=./mine.so,key=value. Other options are its own.
 
-#include "isamap/extension.h"
-
+#include "scheduler/search/guarded_extension.h"
 #include "scheduler/search/strategy_options.h"
 
 namespace isamap {
@@ -15,7 +14,7 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_extension(const SearchSpac
     return error("extension needs the file of a shared object", "--strategy extension:file=./mine.so");
   const auto factory = load_strategy(file.mapped());
   if (!factory) return factory.diagnostics();
-  return (*factory)(space, own, seed);
+  return guarded_strategy(file.mapped(), *factory, space, own, seed);
 }
 
 }  // namespace isamap
