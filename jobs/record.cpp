@@ -34,6 +34,18 @@ bool skip_number(std::string_view& text, int& number) {
 
 std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
+/// Of several, what programs end with: the exception behind its traceback. Empty: one line, or a hint of ours.
+std::string last_line(const std::string& text) {
+  constexpr std::size_t shown = 200;
+  const std::size_t end = text.find_last_not_of(" \n");
+  const std::size_t before = end == std::string::npos ? end : text.rfind('\n', end);
+  if (before == std::string::npos) return "";
+  std::string line = text.substr(before + 1, end - before);
+  line.erase(0, line.find_first_not_of(' '));
+  if (line.starts_with("hint: ") || line.starts_with("note: ")) return "";
+  return line.size() > shown ? line.substr(0, shown) + "..." : line;
+}
+
 }  // namespace
 
 std::string_view name(End end) { return end_names[static_cast<std::size_t>(end)]; }
@@ -42,8 +54,10 @@ std::string text_of(const Failure& failure) {
   std::string text = failure.late          ? "not done within the limit of time"
                      : failure.signal != 0 ? fmt::format("ended by signal {}", failure.signal)
                                            : fmt::format("exit code {}", failure.exit);
-  if (!failure.text.empty()) text += ": " + failure.text.substr(0, failure.text.find('\n'));
-  return text;
+  if (failure.text.empty()) return text;
+  text += ": " + failure.text.substr(0, failure.text.find('\n'));
+  const std::string said = last_line(failure.text);
+  return said.empty() ? text : text + "; it said: " + said;
 }
 
 std::string line_of(const Record& record) {

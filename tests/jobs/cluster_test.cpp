@@ -248,6 +248,26 @@ TEST(Cluster, FailingJobsAreListedAndGivenUp) {
   EXPECT_NE(isamap({"results", plan, "--store", once}).err.find("(attempt 1 of 1, on "), std::string::npos);
 }
 
+/// What a program of the user said at its end, which is not our first line.
+TEST(Cluster, ReasonsOfFailingProgramsAreShown) {
+  const Folder folder;
+  const std::string plan = folder / "plan", store = folder / "store";
+  const std::string model = folder.write("model.sh",
+                                         "read -r hello; read -r ask; echo 'Traceback (most recent call last):' >&2\n"
+                                         "echo 'ValueError: negative tile' >&2; exit 1\n");
+  ASSERT_EQ(isamap({"plan", "lab", "small", "--strategies", "random", "--seeds", "1", "--budget", "evals=20", "--cost",
+                    "external:command=sh " + model, "-o", plan})
+                .code,
+            0);
+  const Said worked = isamap({"work", plan, "--store", store, "--attempts", "1"});
+  const Said status = isamap({"status", plan, "--store", store});
+  for (const std::string& text : {worked.err, status.out}) {
+    EXPECT_NE(text.find("ended with code 1 at question 1; it said: ValueError: negative tile (attempt"),
+              std::string::npos)
+        << text;
+  }
+}
+
 /// The same exit code, and the words of the model, wherever it fails.
 TEST(Cluster, FailingModelsAndStrategiesOfTheUserEndWithFour) {
   const Folder folder;
