@@ -9,6 +9,7 @@
 #include "build_facts.h"
 #include "cli/cost_choice.h"
 #include "cli/device.h"
+#include "cli/utf8_names.h"
 #include "lab/run.h"
 #include "scheduler/cost/learned_cost.h"
 #include "support/yaml.h"
@@ -172,6 +173,7 @@ CompileHook Recorder::hook() {
 }
 
 bool Recorder::begin(CompileOptions& compile, const Inputs& inputs) {
+  if (const auto wrong = no_utf8(options_)) return failed({*wrong});
   auto opened = lab::TrialStore::open(options_.lab.store, true);
   if (!opened) return failed(opened.diagnostics());
   store_.emplace(std::move(*opened));

@@ -11,6 +11,7 @@
 #include "build_facts.h"
 #include "cli/foreign_exit.h"
 #include "cli/sources_version.h"
+#include "cli/utf8_names.h"
 #include "ir/text/parse.h"
 
 namespace isamap::cli {
@@ -57,6 +58,11 @@ const PlanKind& plan_kind(const std::string& wanted) {
   for (const PlanKind& kind : plan_kinds())
     if (kind.name == wanted) return kind;
   internal_error(__FILE__, __LINE__, "there is no kind of plan '" + wanted + "'");
+}
+
+std::optional<jobs::Plan> plan_of(const char* kind, const PlanRequest& request, Exit& code) {
+  if (const auto wrong = no_utf8(request.options)) return code = fail(Exit::wrong_input, {*wrong}), std::nullopt;
+  return plan_kind(kind).plan(request, code);
 }
 
 jobs::JobRunner job_runner(jobs::JobStore& store) {

@@ -56,6 +56,9 @@ struct PlanKind {
 const std::vector<PlanKind>& plan_kinds();
 const PlanKind& plan_kind(const std::string& name);  ///< an internal error if there is none
 
+/// The plan of a command line; empty: an error was reported.
+std::optional<jobs::Plan> plan_of(const char* kind, const PlanRequest& request, Exit& code);
+
 /// Does a job of any kind; for children of `work`.
 jobs::JobRunner job_runner(jobs::JobStore& store);
 

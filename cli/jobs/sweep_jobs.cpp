@@ -14,6 +14,7 @@
 #include "cli/jobs/kinds.h"
 #include "cli/json.h"
 #include "cli/models.h"
+#include "cli/utf8_names.h"
 #include "driver/suite.h"
 #include "report/plot.h"
 
@@ -154,7 +155,10 @@ std::optional<jobs::Plan> plan_sweep(const PlanRequest& request, Exit& code) {
   jobs::Plan plan;
   plan.verb = "sweep";
   Json kernels = Json::array(), machines = Json::array();
-  for (const SuiteCase& one : *cases) kernels.push_back(one.name);
+  for (const SuiteCase& one : *cases) {
+    if (const auto wrong = no_utf8(one.name)) return fail(code, {*wrong}), std::nullopt;
+    kernels.push_back(one.name);
+  }
   std::size_t refused = 0, repeated = 0;
   std::set<std::string> targets;
   Diagnostics problems;

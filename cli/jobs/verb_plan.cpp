@@ -15,7 +15,7 @@ namespace {
 
 Exit write_plan(const char* kind, const PlanRequest& request) {
   Exit code = Exit::ok;
-  const auto plan = plan_kind(kind).plan(request, code);
+  const auto plan = plan_of(kind, request, code);
   if (!plan) return code;
   tell("plan: " + counted(plan->jobs.size(), "job"));
   return deliver(request.options, print(*plan), Exit::ok);

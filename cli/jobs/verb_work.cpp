@@ -169,7 +169,7 @@ WorkLoop& work_loop() {
 
 Exit run_planned(const char* kind, const PlanRequest& request, const std::string& path, bool deliver_results) {
   Exit code = Exit::ok;
-  const auto plan = plan_kind(kind).plan(request, code);
+  const auto plan = plan_of(kind, request, code);
   if (!plan) return code;
   auto store = open_jobs(path, true, *plan);
   if (!store) return Exit::wrong_input;

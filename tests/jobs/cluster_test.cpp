@@ -248,6 +248,32 @@ TEST(Cluster, FailingJobsAreListedAndGivenUp) {
   EXPECT_NE(isamap({"results", plan, "--store", once}).err.find("(attempt 1 of 1, on "), std::string::npos);
 }
 
+TEST(Cluster, NamesThatAreNotUtf8AreRefusedInWords) {
+  const Folder folder;
+  const std::string plan = folder / "plan", kernels = folder / "kernels", store = folder / "s.db";
+  const std::string text = read_file(example("gemm_s8")), kernel = folder.write("bad\xff.yaml", text);
+  fs::create_directory(kernels);
+  fs::copy_file(kernel, kernels + "/bad\xff.yaml");
+  const std::string machine =
+      folder.write("m\xff.yaml", read_file(ISAMAP_SOURCE_DIR "/hardware_models/systolic16.yaml"));
+  const std::string model = "external:command=cat " + (folder / "c\xff.py");
+  for (const auto& [words, name] :
+       {std::pair(std::vector<std::string>{"plan", "sweep", kernel, "--target", "systolic16"}, "bad\\xff.yaml"),
+        {{"plan", "sweep", kernels, "--target", "systolic16"}, "bad\\xff"},
+        {{"plan", "sweep", example("gemm_s8"), "--target", machine}, "m\\xff.yaml"},
+        {{"plan", "lab", "small", "--strategies", model}, "c\\xff.py"},
+        {{"plan", "lab", "small", "--strategies", "random", "--cost", model}, "c\\xff.py"},
+        {{"schedule", example("gemm"), "--target", "x86_avx2", "--store", store, "--cost", model}, "c\\xff.py"},
+        {{"schedule", example("gemm"), "--target", "x86_avx2", "--store", store, "--strategy", model}, "c\\xff.py"}}) {
+    const Said said = isamap(with(words, {"-o", plan}));
+    EXPECT_EQ(said.code, 1) << words[0] << ": " << said.err;
+    EXPECT_NE(said.err.find(std::string(name) + "' is no UTF-8 text"), std::string::npos) << said.err;
+    EXPECT_FALSE(fs::exists(plan));
+  }
+  const Said run = isamap({"run", kernel, "--target", "systolic16"});
+  EXPECT_EQ(run.code, 0) << "no name is kept: " << run.err;
+}
+
 /// What a program of the user said at its end, which is not our first line.
 TEST(Cluster, ReasonsOfFailingProgramsAreShown) {
   const Folder folder;
