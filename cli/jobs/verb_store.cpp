@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 
 #include "cli/command_line.h"
@@ -20,10 +19,6 @@ Exit verb_merge(const Options& options) {
   for (const std::string& path : options.files) {
     auto store = open_jobs(path, false);
     if (!store) return Exit::wrong_input;
-    std::error_code none;
-    if (store->jobs().empty() && store->damaged() == 0 && !std::filesystem::is_directory(path + "/blobs", none))
-      return fail(Exit::wrong_input, {error_at({path, 0, 0}, "is no store: it has no records",
-                                               "a folder that `isamap work PLAN --store DIR` has made")});
     stores.push_back(std::move(*store));
   }
   auto into = open_jobs(options.output, true);

@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <memory>
+#include <set>
 
 #include "build_facts.h"
 #include "cli/command_line.h"
@@ -35,11 +37,37 @@ void tell_damaged(Diagnostics lines) {
   if (all > most) tell(fmt::format("and {} more damaged lines: {} in all", all - most, all));
 }
 
+namespace {
+
+namespace fs = std::filesystem;
+
+/// `work` makes this folder before its first record.
+bool is_store_folder(const fs::path& path) {
+  std::error_code none;
+  return fs::is_directory(path / "blobs", none);
+}
+
+/// A store one level down, or how stores are made.
+std::string store_hint(const std::string& path) {
+  std::error_code none;
+  std::set<std::string> stores;
+  for (auto entry = fs::directory_iterator(path, none); !none && entry != fs::directory_iterator();
+       entry.increment(none))
+    if (is_store_folder(entry->path())) stores.insert(entry->path().string());
+  return stores.empty() ? "a folder that `isamap work PLAN --store DIR` has made"
+                        : "did you mean '" + *stores.begin() + "'?";
+}
+
+}  // namespace
+
 std::optional<jobs::JobStore> open_jobs(const std::string& path, bool create) {
   auto store = jobs::JobStore::open(path, create);
   if (!store) return fail(Exit::wrong_input, store.diagnostics()), std::nullopt;
   const Diagnostics found = store->refresh();
   if (has_errors(found)) return fail(Exit::wrong_input, found), std::nullopt;
+  if (!create && store->jobs().empty() && !is_store_folder(path))
+    return fail(Exit::wrong_input, {error_at({path, 0, 0}, "is no store: it has no records", store_hint(path))}),
+           std::nullopt;
   tell_damaged(found);
   return std::move(*store);
 }
@@ -47,6 +75,9 @@ std::optional<jobs::JobStore> open_jobs(const std::string& path, bool create) {
 std::optional<jobs::JobStore> open_jobs(const std::string& path, bool create, const jobs::Plan& plan) {
   auto store = open_jobs(path, create);
   if (!store) return std::nullopt;
+  if (create) {
+    [[maybe_unused]] const auto kept = store->put(device_text());  // for people; nothing depends on it
+  }
   tell_damaged(leave_out_damaged(plan, *store));
   return store;
 }
@@ -71,7 +102,7 @@ bool read_number(const char* flag, const std::string& text, T most, T& into) {
 
 }  // namespace
 
-std::optional<jobs::WorkOptions> work_options(const WorkFlags& flags, jobs::JobStore& store) {
+std::optional<jobs::WorkOptions> work_options(const WorkFlags& flags) {
   jobs::WorkOptions work;
   std::int64_t megabytes = 0;
   int attempts = jobs::usual_attempts;
@@ -100,7 +131,6 @@ std::optional<jobs::WorkOptions> work_options(const WorkFlags& flags, jobs::JobS
   work.steal = flags.steal;
   work.retry = flags.retry;
   work.by = {jobs::host_name(), ISAMAP_VERSION, device_here()};
-  [[maybe_unused]] const auto kept = store.put(device_text());  // for people; nothing depends on it
   return work;
 }
 
@@ -171,10 +201,10 @@ Exit run_planned(const char* kind, const PlanRequest& request, const std::string
   Exit code = Exit::ok;
   const auto plan = plan_of(kind, request, code);
   if (!plan) return code;
+  const auto work = work_options({});
+  if (!work) return Exit::usage;
   auto store = open_jobs(path, true, *plan);
   if (!store) return Exit::wrong_input;
-  const auto work = work_options({}, *store);
-  if (!work) return Exit::usage;
   resume_by_the_same_command();
   Progress say;
   const jobs::WorkEnd end = work_loop()(*plan, *store, *work, job_runner(*store), [&](const jobs::Progress& progress) {
@@ -198,10 +228,10 @@ Exit verb_work(const Options& options, const WorkFlags& flags) {
     refused.where = {flags.plan, 0, 0};
     return fail(Exit::wrong_input, {refused});
   }
+  const auto work = work_options(flags);
+  if (!work) return Exit::usage;
   auto store = open_jobs(flags.store, true, *plan);
   if (!store) return Exit::wrong_input;
-  const auto work = work_options(flags, *store);
-  if (!work) return Exit::usage;
   resume_by_the_same_command();
   Progress say;
   const jobs::WorkEnd end = work_loop()(*plan, *store, *work, job_runner(*store), [&](const jobs::Progress& progress) {

@@ -21,7 +21,7 @@ std::optional<jobs::Plan> load_plan(const std::string& path);
 std::optional<jobs::JobStore> open_jobs(const std::string& path, bool create);
 /// For a plan: results that cannot be read are left out, and said.
 std::optional<jobs::JobStore> open_jobs(const std::string& path, bool create, const jobs::Plan& plan);
-std::optional<jobs::WorkOptions> work_options(const WorkFlags& flags, jobs::JobStore& store);
+std::optional<jobs::WorkOptions> work_options(const WorkFlags& flags);
 
 /// How `work` does jobs: jobs::work, unless the program is started by an MPI launcher (cli/mpi).
 using WorkLoop = jobs::WorkEnd (*)(const jobs::Plan& plan, jobs::JobStore& store, const jobs::WorkOptions& options,

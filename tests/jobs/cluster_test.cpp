@@ -274,6 +274,34 @@ TEST(Cluster, NamesThatAreNotUtf8AreRefusedInWords) {
   EXPECT_EQ(run.code, 0) << "no name is kept: " << run.err;
 }
 
+TEST(Cluster, RefusedFlagsAndFoldersLeaveNothing) {
+  const Folder folder;
+  const std::string plan = folder / "plan.jsonl", store = folder / "store", outer = folder / "outer";
+  ASSERT_EQ(
+      isamap({"plan", "lab", "small", "--strategies", "random", "--seeds", "1", "--budget", "evals=5", "-o", plan})
+          .code,
+      0);
+  for (const auto& [flag, value] :
+       {std::pair("--shard", "0/0"), {"--jobs", "0"}, {"--attempts", "0"}, {"--job-seconds", "-1"}}) {
+    EXPECT_EQ(isamap({"work", plan, "--store", store, flag, value}).code, 2) << flag;
+    EXPECT_FALSE(fs::exists(store)) << flag;
+  }
+  ASSERT_EQ(isamap({"work", plan, "--store", outer + "/inner"}).code, 0);
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"store", "export", outer},
+                                                {"store", "index", outer},
+                                                {"status", plan, "--store", outer},
+                                                {"results", plan, "--store", outer},
+                                                {"merge", outer, "-o", store}}) {
+    const Said said = isamap(words);
+    EXPECT_EQ(said.code, 1) << words[0];
+    EXPECT_NE(said.err.find("is no store: it has no records"), std::string::npos) << said.err;
+    EXPECT_NE(said.err.find("did you mean '" + outer + "/inner'?"), std::string::npos) << said.err;
+  }
+  const Said beside = isamap({"status", plan, "--store", folder / "."});
+  EXPECT_EQ(beside.code, 1) << beside.out << "a plan is no store";
+  EXPECT_EQ(beside.err.find("is no whole record"), std::string::npos) << beside.err;
+}
+
 /// What a program of the user said at its end, which is not our first line.
 TEST(Cluster, ReasonsOfFailingProgramsAreShown) {
   const Folder folder;
