@@ -107,6 +107,9 @@ Result<Plan> parse_plan(const std::string& text, const std::string& file) {
     at = end + 1;
     try {
       if (number == 1) {
+        if (json.is_discarded() && at > text.size() && text.starts_with('{'))
+          return error_at(where, "ends within its first line: it was cut off, or is no plan",
+                          "write it again with `isamap plan lab|tune|sweep ... -o PLAN`");
         if (!json.is_object() || json.value("kind", "") != "plan")
           return error_at(where, "is no plan: its first line says nothing of a list of jobs",
                           "`isamap plan lab|tune|sweep ... -o PLAN` writes plans");

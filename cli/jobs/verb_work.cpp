@@ -289,6 +289,12 @@ Exit verb_status(const Options& options, const WorkFlags& flags) {
       rows.push_back({std::string(what) + ": " + plan->jobs[job].name, "1"});
     }
   text += fmt::format("this machine is device {}\n", device_here());
+  if (const auto other = of_other_versions(*plan); other && progress.left() > 0) {
+    Diagnostic warning = *other;
+    warning.severity = Severity::warning;
+    warning.where = {flags.plan, 0, 0};
+    fail(Exit::ok, {warning});
+  }
   return deliver(options, options.json ? json_of_rows("states", rows, {"state"}) : text,
                  progress.wrong > 0      ? Exit::wrong_result
                  : progress.given_up > 0 ? Exit::limit

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "jobs/job.h"
 #include "jobs/record.h"
 #include "tests/cli/program.h"
 #include "tests/frontends/onnx_bytes.h"
@@ -300,6 +301,35 @@ TEST(Cluster, RefusedFlagsAndFoldersLeaveNothing) {
   const Said beside = isamap({"status", plan, "--store", folder / "."});
   EXPECT_EQ(beside.code, 1) << beside.out << "a plan is no store";
   EXPECT_EQ(beside.err.find("is no whole record"), std::string::npos) << beside.err;
+}
+
+TEST(Cluster, PlansOfOtherVersionsAndCutOnesAreNamed) {
+  const Folder folder;
+  const std::string plan = folder / "plan", store = folder / "store";
+  ASSERT_EQ(
+      isamap({"plan", "lab", "small", "--strategies", "random", "--seeds", "1", "--budget", "evals=5", "-o", plan})
+          .code,
+      0);
+  ASSERT_EQ(isamap({"work", plan, "--store", store}).code, 0);
+  EXPECT_EQ(isamap({"status", plan, "--store", store}).err, "");
+  jobs::Plan other;
+  const auto own = jobs::parse_plan(read_file(plan), plan);
+  ASSERT_TRUE(own) << render(own.diagnostics());
+  other.verb = own->verb, other.head = own->head, other.texts = own->texts;
+  for (const jobs::Job& job : own->jobs) {
+    auto json = nlohmann::json::parse(job.text);
+    json["versions"]["sources"] = "0123456789abcdef";
+    other.add(json.dump());
+  }
+  const std::string old = folder.write("old", jobs::print(other));
+  const Said status = isamap({"status", old, "--store", store});
+  EXPECT_EQ(status.code, 0);
+  EXPECT_NE(status.err.find("old: warning: the plan is for the versions"), std::string::npos) << status.err;
+
+  const std::string cut = folder.write("cut", read_file(plan).substr(0, 500));
+  const Said worked = isamap({"work", cut, "--store", folder / "none"});
+  EXPECT_EQ(worked.code, 1);
+  EXPECT_NE(worked.err.find("ends within its first line: it was cut off"), std::string::npos) << worked.err;
 }
 
 /// What a program of the user said at its end, which is not our first line.
