@@ -10,6 +10,7 @@
 #include <mutex>
 #include <numbers>
 #include <set>
+#include <tuple>
 
 #include "isamap/interpret.h"
 #include "lab/trial_json.h"
@@ -188,6 +189,10 @@ Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOpti
                            }};
   for_each_in_parallel(jobs.size(), options.jobs, [&](std::size_t j) {
     if (stop) return;
+    if (const auto known = before.later.find(before.trials + j); known != before.later.end()) {
+      results.put(j, known->second);
+      return;
+    }
     auto trial = run_trial(*jobs[j].instance, *jobs[j].strategy, jobs[j].seed, limits, *costs);
     if (stop) return;  // the trial is incomplete
     if (!trial) {
@@ -207,15 +212,22 @@ WrittenBefore written_before(const std::string& text, const std::string& suite_n
   const std::string header = json_of_header(suite_name, suite, options);
   if (!text.starts_with(header)) return {};
   WrittenBefore before{header.size(), 0};
-  for (const Job& job : jobs_of(suite, options)) {
-    const std::size_t end = text.find('\n', before.bytes);
-    if (end == std::string::npos) break;
-    const auto line = parse_trials(header + text.substr(before.bytes, end + 1 - before.bytes), "");
-    if (!line || line->results.size() != 1) break;
-    const TrialResult& trial = line->results.front();
-    if (trial.instance != job.instance->name || trial.strategy != job.strategy->text || trial.seed != job.seed) break;
-    before.bytes = end + 1;
-    ++before.trials;
+  const std::vector<Job> jobs = jobs_of(suite, options);
+  std::map<std::tuple<std::string, std::string, std::uint64_t>, std::size_t> numbers;
+  for (std::size_t j = 0; j < jobs.size(); ++j)
+    numbers.emplace(std::tuple(jobs[j].instance->name, jobs[j].strategy->text, jobs[j].seed), j);
+  std::size_t end = 0;
+  for (std::size_t at = header.size(); (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+    const std::string line = text.substr(at, end + 1 - at);
+    const auto read = parse_trials(header + line, "");
+    if (!read || read->results.size() != 1) continue;
+    const TrialResult& trial = read->results.front();
+    const auto number = numbers.find({trial.instance, trial.strategy, trial.seed});
+    if (number == numbers.end()) continue;
+    if (at == before.bytes && number->second == before.trials)
+      before.bytes = end + 1, ++before.trials;
+    else if (number->second >= before.trials)
+      before.later.emplace(number->second, line);
   }
   return before;
 }

@@ -3,6 +3,7 @@
 // Trials: every strategy on every instance with every seed, in the search loop of `isamap schedule`.
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -71,12 +72,14 @@ Result<CostModelFactory> costs_of(const std::string& text);
 Result<TrialResult> run_trial(const Instance& instance, const StrategyChoice& strategy, std::uint64_t seed,
                               const TrialLimits& limits, const CostModelFactory& costs = make_cost_model_closed_form);
 
-/// The start of a file of trials that a run would write again: its bytes, and the trials in them.
+/// The start of a file of trials that a run would write again: its bytes, and the trials in them. Behind a gap, as
+/// `results` of a plan leaves it where jobs are missing: trials by their number among all.
 struct WrittenBefore {
   std::size_t bytes = 0, trials = 0;
+  std::map<std::size_t, std::string> later = {};
+  std::size_t all() const { return trials + later.size(); }
 };
-/// What an earlier `run` of this suite with these options left in `text` when it was killed: whole lines in the order
-/// of the trials. No bytes: another run.
+/// What an earlier `run` of this suite with these options left in `text`: whole lines. No bytes: another run.
 WrittenBefore written_before(const std::string& text, const std::string& suite_name, const Suite& suite,
                              const RunOptions& options);
 /// Why `run` of this suite with these options must not overwrite a file with this text: "holds trials of another run:

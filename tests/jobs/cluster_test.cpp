@@ -332,6 +332,35 @@ TEST(Cluster, PlansOfOtherVersionsAndCutOnesAreNamed) {
   EXPECT_NE(worked.err.find("ends within its first line: it was cut off"), std::string::npos) << worked.err;
 }
 
+/// `results` of a plan with missing jobs has gaps anywhere.
+TEST(Cluster, TrialsWithGapsReplayAndAreResumed) {
+  const Folder folder;
+  const std::string three = folder / "three", four = folder / "four", store = folder / "store", file = folder / "t";
+  for (const auto& [seeds, plan] : {std::pair("3", three), {"4", four}})
+    ASSERT_EQ(
+        isamap({"plan", "lab", "small", "--strategies", "random", "--seeds", seeds, "--budget", "evals=9", "-o", plan})
+            .code,
+        0);
+  ASSERT_EQ(isamap({"work", three, "--store", store}).code, 0);
+  EXPECT_EQ(isamap({"results", four, "--store", store, "-o", file}).code, 4);
+  const std::string partial = read_file(file);
+  const Said replayed = isamap({"replay", file});
+  EXPECT_EQ(replayed.code, 0) << replayed.err;
+  EXPECT_NE(replayed.err.find("15 trials of 20"), std::string::npos) << replayed.err;
+  std::string changed = partial;
+  changed.replace(changed.rfind("\"legal\":") + 8, 1, "7");
+  const Said wrong = isamap({"replay", folder.write("w", changed)});
+  EXPECT_EQ(wrong.code, 5) << wrong.err;
+
+  const std::vector<std::string> run{"lab",     "run", "small",    "--strategies", "random",
+                                     "--seeds", "4",   "--budget", "evals=9",      "-o"};
+  const Said resumed = isamap(with(run, {file}));
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_NE(resumed.err.find("goes on with 15 trials"), std::string::npos) << resumed.err;
+  ASSERT_EQ(isamap(with(run, {folder / "whole"})).code, 0);
+  EXPECT_EQ(read_file(file), read_file(folder / "whole"));
+}
+
 /// What a program of the user said at its end, which is not our first line.
 TEST(Cluster, ReasonsOfFailingProgramsAreShown) {
   const Folder folder;

@@ -170,6 +170,16 @@ TEST(Trials, AKilledRunGoesOnBehindItsWholeLines) {
     EXPECT_EQ(lines, small->instances.size() * 4 - before.trials + (before.bytes == 0 ? 1 : 0));
     EXPECT_TRUE(lines == 0 || told == small->instances.size() * 4) << told;
   }
+  // A gap behind the first trial, as where a job of a plan is missing: what is behind it is kept.
+  const std::size_t second = whole.find('\n', first) + 1;
+  const WrittenBefore gap = written_before(whole.substr(0, first) + whole.substr(second), "small", *small, options);
+  EXPECT_EQ(gap.bytes, first);
+  EXPECT_EQ(gap.all(), small->instances.size() * 4 - 1);
+  EXPECT_FALSE(gap.later.contains(1));
+  std::string filled = whole.substr(0, first);
+  run(
+      "small", *small, options, [&](const std::string& line) { filled += line; }, {}, gap);
+  EXPECT_EQ(filled, whole);
   options.evaluations = 41;
   EXPECT_EQ(written_before(whole, "small", *small, options).bytes, 0u) << "another run";
   options.evaluations = 40;
