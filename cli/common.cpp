@@ -20,6 +20,7 @@
 #include "cli/listed.h"
 #include "cli/sizes.h"
 #include "hwdesc/model/program_language.h"
+#include "support/utf8.h"
 #include "support/yaml.h"
 
 namespace isamap::cli {
@@ -86,6 +87,17 @@ std::optional<Diagnostic> unknown_instruction(const HardwareModel& model, const 
   return error(fmt::format("hardware '{}' has no instruction '{}'", model.name, wanted),
                near.empty() ? fmt::format("`isamap hw show {}` lists them", options.target)
                             : fmt::format("did you mean '{}'?", near));
+}
+
+/// Bytes that begin no character, as \xff.
+std::string with_escapes(const std::string& word) {
+  std::string text;
+  for (std::size_t i = 0; i < word.size();) {
+    const std::size_t length = utf8_length(word, i);
+    text += length > 0 ? word.substr(i, length) : fmt::format("\\x{:02x}", static_cast<unsigned char>(word[i]));
+    i += length > 0 ? length : 1;
+  }
+  return text;
 }
 
 Exit write_all(const std::vector<std::pair<fs::path, std::string>>& files) {
@@ -286,6 +298,23 @@ std::optional<Diagnostic> why_no_file(const std::string& path) {
   if (!path.empty() && (fs::is_directory(path, ignored) || path.ends_with('/')))
     return error_at({path, 0, 0}, "is a folder; a file name is expected", "name a file in it");
   return why_not_written(path);
+}
+
+std::optional<Diagnostic> no_utf8(const std::string& word) {
+  if (is_utf8(word)) return std::nullopt;
+  return error(fmt::format("'{}' is no UTF-8 text, as names in plans and records are", with_escapes(word)),
+               "rename the file");
+}
+
+std::optional<Diagnostic> no_utf8(const Options& options) {
+  for (const std::string& word : options.files)
+    if (auto wrong = no_utf8(word)) return wrong;
+  for (const std::string* word : {&options.target, &options.lab.strategies})
+    if (auto wrong = no_utf8(*word)) return wrong;
+  for (const auto& named : {options.cost_options, options.schedule.strategy_options})
+    for (const auto& [key, value] : named)
+      if (auto wrong = no_utf8(value)) return wrong;
+  return std::nullopt;
 }
 
 Result<bool> write_file(const std::string& path, const std::string& text) {

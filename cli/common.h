@@ -48,6 +48,10 @@ Exit deliver(const Options& options, const std::string& text, Exit code = Exit::
 /// Prints the files of a program, or writes them where -o says. A file has the program's extension; a folder exists,
 /// ends with a slash or has no extension.
 Exit deliver_files(const Options& options, const std::vector<EmittedFile>& files);
+/// Why a word cannot stand in a plan or record, whose JSON is UTF-8: names of files may be any bytes.
+std::optional<Diagnostic> no_utf8(const std::string& word);
+/// The same of the words of a command line that plans and records keep.
+std::optional<Diagnostic> no_utf8(const Options& options);
 /// Early checks before hours of work: why no output can be written there. Its folder is missing or read-only; of a
 /// file, the path is a folder.
 std::optional<Diagnostic> why_not_written(const std::string& path);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/interrupt.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 
 #include "cli/common.h"
 
@@ -17,6 +20,16 @@ std::atomic<Clock::rep> interrupted_at{0};  ///< 0: not yet
 
 /// `timeout` sends one signal to the process and the same to its group: that is no second Ctrl-C.
 constexpr Clock::duration one_press = std::chrono::milliseconds(50);
+
+std::atomic<const Options*> running{nullptr};
+
+void say_who_exits() {
+  const Options* options = running.exchange(nullptr);
+  if (!options) return;
+  const Exit code = close_json(*options, fail(Exit::limit, "exit() was called within the verb",
+                                              "a strategy or cost model of yours: it may throw, or return nothing"));
+  ::_exit(static_cast<int>(code));
+}
 
 }  // namespace
 
@@ -44,5 +57,14 @@ bool only_interrupts(int signal) {
   Clock::rep first = 0;
   return interrupted_at.compare_exchange_strong(first, now) || Clock::duration(now - first) < one_press;
 }
+
+ForeignExit::ForeignExit(const Options& options) {
+  [[maybe_unused]] static const int registered = std::atexit(say_who_exits);
+  running = &options;
+}
+
+ForeignExit::~ForeignExit() { running = nullptr; }
+
+void ForeignExit::leave_to_parent() { running = nullptr; }
 
 }  // namespace isamap::cli

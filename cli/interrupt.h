@@ -3,6 +3,8 @@
 // Ctrl-C during a search: once it has something to show, the first SIGINT asks for the best so far, which the verb
 // prints. The second one, and any before, end the program at once, as SIGTERM does.
 
+#include "cli/options.h"
+
 namespace isamap::cli {
 
 /// Called by verbs that can answer before their search ends.
@@ -19,5 +21,17 @@ void resume_by_the_same_command();
 bool only_interrupts(int signal);
 /// The same on ranks, which cannot answer together: each signal ends the program.
 bool ends(int signal);
+
+/// exit() called by a strategy or cost model of the user ends the program with its code, and without a word. While this
+/// lives, exit() ends the program with code 4 and says why.
+class ForeignExit {
+ public:
+  explicit ForeignExit(const Options& options);
+  ~ForeignExit();
+  ForeignExit(const ForeignExit&) = delete;
+  ForeignExit& operator=(const ForeignExit&) = delete;
+  /// In a process for jobs: the one that started it says how it ended.
+  static void leave_to_parent();
+};
 
 }  // namespace isamap::cli

@@ -11,7 +11,6 @@
 #include "cli/command_line.h"
 #include "cli/common.h"
 #include "cli/environment.h"
-#include "cli/foreign_exit.h"
 #include "cli/interrupt.h"
 
 namespace isamap::cli {

@@ -9,7 +9,6 @@
 #include "build_facts.h"
 #include "cli/cost_choice.h"
 #include "cli/device.h"
-#include "cli/utf8_names.h"
 #include "lab/run.h"
 #include "scheduler/cost/learned_cost.h"
 #include "support/yaml.h"

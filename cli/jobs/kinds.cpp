@@ -9,9 +9,8 @@
 
 #include "backends/common/process.h"
 #include "build_facts.h"
-#include "cli/foreign_exit.h"
+#include "cli/interrupt.h"
 #include "cli/sources_version.h"
-#include "cli/utf8_names.h"
 #include "ir/text/parse.h"
 
 namespace isamap::cli {

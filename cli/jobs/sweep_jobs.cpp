@@ -14,7 +14,6 @@
 #include "cli/jobs/kinds.h"
 #include "cli/json.h"
 #include "cli/models.h"
-#include "cli/utf8_names.h"
 #include "driver/suite.h"
 #include "report/plot.h"
 

@@ -304,13 +304,13 @@ Exit verb_status(const Options& options, const WorkFlags& flags) {
 Exit verb_results(const Options& options, const WorkFlags& flags, const std::string& axes) {
   const auto plan = load_plan(flags.plan);
   if (!plan) return Exit::wrong_input;
-  auto store = open_jobs(flags.store, false, *plan);
-  if (!store) return Exit::wrong_input;
   if (plan->verb != "sweep" && !(axes.empty() && options.report.empty()))
     return fail(Exit::usage,
                 fmt::format("{} is for plans of a sweep, and this is one of {}", axes.empty() ? "--report" : "--axes",
                             plan->verb),
                 "leave it out");
+  auto store = open_jobs(flags.store, false, *plan);
+  if (!store) return Exit::wrong_input;
   return plan_kind(plan->verb).results({*plan, *store, options, axes});
 }
 

@@ -17,7 +17,6 @@
 
 #include "backends/common/process.h"
 #include "cli/command_line.h"
-#include "cli/foreign_exit.h"
 #include "cli/interrupt.h"
 #include "cli/jobs/work_flags.h"
 #include "cli/mpi/batches.h"
