@@ -103,8 +103,8 @@ DType result_type(Op op, DType operands) {
 
 /// Does it compute functions of floats whose last digits are the library's?
 bool approximates(const ScalarExpr& e);
-/// Does it take the minimum or maximum of floats? Of 0 and -0 that is either: some processors return the second operand,
-/// others order them (IEEE 754-2008, 5.3.1, leaves it open).
+/// Does it take the minimum or maximum of floats? Of 0 and -0 that is either: some processors return the second
+/// operand, others order them (IEEE 754-2008, 5.3.1, leaves it open).
 bool takes_either_zero(const ScalarExpr& e);
 
 /// Before the rounding to the node's type.
