@@ -364,9 +364,9 @@ std::size_t block_count(const Grid& grid) {
 }
 
 std::size_t body_count(const Grid& grid) {
-  auto count = static_cast<std::size_t>(std::count_if(
-      grid.blocks.begin(), grid.blocks.end(),
-      [](const Block& block) { return !block.program.buffers.empty() && !block.repeated; }));
+  auto count = static_cast<std::size_t>(std::count_if(grid.blocks.begin(), grid.blocks.end(), [](const Block& block) {
+    return !block.program.buffers.empty() && !block.repeated;
+  }));
   for (const Grid& edge : grid.edges) count += body_count(edge);
   return count;
 }

@@ -296,7 +296,8 @@ TEST(ModelSizes, AnEmittedModelTakesItsSizesAtTheCall) {
   const std::string model = folder.write("m.onnx", open_rows_model()), out = folder / "out";
   const Said said = isamap({"emit", model, "--target", "x86_avx2", "--dims", "N=0..40", "-o", out});
   ASSERT_EQ(said.code, 0) << said.err;
-  const Said threads = isamap({"emit", model, "--target", "x86_avx2", "--dims", "N=0..40", "--threads", "2", "-o", out});
+  const Said threads =
+      isamap({"emit", model, "--target", "x86_avx2", "--dims", "N=0..40", "--threads", "2", "-o", out});
   EXPECT_EQ(threads.code, 3);
   EXPECT_EQ(threads.err, "programs for all sizes have one thread\n  hint: leave --threads out\n");
   const Json about = Json::parse(read_file(out + "/m.json"));

@@ -44,7 +44,9 @@ class WithGpu : public ::testing::Test {
     const auto ran = run_process(command, {600, 0, 0}, cache.path() / "log");
     return {ran.exit_code, read_file(place("text"), 1 << 20), ran.output};
   }
-  Ran run(const std::string& faults) { return isamap(faults, {"run", example, "--target", "nvidia_sm80", "--json", "--budget", "evals=60"}); }
+  Ran run(const std::string& faults) {
+    return isamap(faults, {"run", example, "--target", "nvidia_sm80", "--json", "--budget", "evals=60"});
+  }
   static std::string executed(const Ran& ran) {
     return nlohmann::json::parse(ran.text, nullptr, false).value("executed", "");
   }

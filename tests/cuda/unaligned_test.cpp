@@ -36,8 +36,7 @@ TEST(UnalignedRows, AreLoadedBeforeTheFirstElementIsStored) {
     const Emulated ran = emulate(unit->text, *unit, program, model);
     EXPECT_TRUE(ran.right) << ran.output;
   }
-  const std::size_t last_load = unit->text.find("B_shared_in_3 = "),
-                    first_store = unit->text.find("= B_shared_in_0;");
+  const std::size_t last_load = unit->text.find("B_shared_in_3 = "), first_store = unit->text.find("= B_shared_in_0;");
   ASSERT_NE(last_load, std::string::npos);
   ASSERT_NE(first_store, std::string::npos);
   EXPECT_LT(last_load, first_store);
