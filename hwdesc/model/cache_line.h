@@ -15,4 +15,12 @@ inline std::int64_t cache_line(const HardwareModel& model) {
   return line;
 }
 
+/// Bytes that a cache fetches together, at most: a line, with its neighbours where its file says so (`fetch`).
+inline std::int64_t fetched_together(const HardwareModel& model) {
+  std::int64_t most = cache_line(model);
+  for (const Memory& m : model.memories())
+    if (m.kind == MemoryKind::cache) most = std::max(most, m.fetch);
+  return most;
+}
+
 }  // namespace isamap

@@ -99,16 +99,15 @@ bool packs_inside(const CpuTemplate& form, int access) {
 }
 
 std::int64_t packed_at_once(const CpuTemplate& form, std::int64_t extent) {
-  constexpr std::int64_t lines_of_a_row = 2;
   const std::string& dim = form.parallel_order.front();
-  const std::int64_t tile = register_tile(form, dim), line = cache_line(*form.model);
+  const std::int64_t tile = register_tile(form, dim), together = fetched_together(*form.model);
   std::int64_t steps = 1;
   for (int access = 1; access < access_count(*form.statement); ++access) {
     if (!is_packed(form, access) || !packs_inside(form, access) || !is_contiguous_along(form, access, dim)) continue;
     const std::int64_t row = tile * bytes(tensor_of(form, access).dtype);
     const std::int64_t room =
         outer_cache(*form.model) / 2 / std::max<std::int64_t>(bytes_of_slice(form, access, dim) * tile, 1);
-    steps = std::max(steps, std::min(ceil_div(lines_of_a_row * line, row), room));
+    steps = std::max(steps, std::min(ceil_div(together, row), room));
   }
   const std::int64_t tiles = ceil_div(extent, tile);
   for (std::int64_t more = steps; steps > 1 && more < 2 * steps; ++more)  // without a shorter last block, if possible

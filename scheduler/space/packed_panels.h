@@ -17,9 +17,10 @@ std::vector<LayoutDigit> panel_layout(const CpuTemplate& form, int access, std::
 bool packs_inside(const CpuTemplate& form, int access);
 
 /// Elements of the outermost parallel dim, of `extent`, for which inputs are packed at a time: the register tile, or as
-/// many of them as make a row of two cache lines in a tensor that is contiguous along the dim. Rows of the tensor are
-/// far apart, so prefetchers do not follow them, and a line that two panels share is fetched for each. u8 times s8,
-/// 16 x 3072 x 1024, Zen 5: 0.182 ms with rows of 48 bytes, 0.157 with 64, 0.147 with 128, 0.147 with 256.
+/// many of them as make a row of what a cache fetches together (`fetch` of its file, or a line) in a tensor that is
+/// contiguous along the dim. Rows of the tensor are far apart, so prefetchers do not follow them, and a line that two
+/// panels share is fetched for each. u8 times s8, 16 x 3072 x 1024, Zen 5: 0.182 ms with rows of 48 bytes, 0.157 with
+/// 64, 0.147 with 128, 0.147 with 256.
 std::int64_t packed_at_once(const CpuTemplate& form, std::int64_t extent);
 
 }  // namespace isamap

@@ -14,8 +14,8 @@ using testing_support::machine;
 
 /// Lines of a point of the space of `dpbusd_bcast` with tiles of 6 by 32 in registers, j outermost and both inputs
 /// packed.
-std::string lines_of(const std::string& compute, const std::string& dims) {
-  const HardwareModel model = machine("x86_avx512_vnni");
+std::string lines_of(const std::string& compute, const std::string& dims, const std::string& target = "x86_zen5") {
+  const HardwareModel model = machine(target);
   const Kernel kernel = formula(compute, dims, "A=u8,B=s8,C=s32");
   const auto mapped = enumerate_mappings(kernel, model, {});
   EXPECT_TRUE(mapped) << render(mapped.diagnostics());
@@ -37,9 +37,13 @@ std::string lines_of(const std::string& compute, const std::string& dims) {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST(PackedPanels, AreMadeForTwoLinesOfARow) {
+/// The first cache of x86_zen5 fetches 128 bytes together, that of x86_avx512 a line.
+TEST(PackedPanels, AreMadeForWhatACacheFetchesTogether) {
   const std::string lines = lines_of("C[i,j] += s32(A[i,k]) * s32(B[k,j])", "i=16,j=3072,k=1024");
   EXPECT_TRUE(has(lines, "for j by 128\nstage B in ram as [j/32, k/4, j%32, k%4]\nfor j by 32\n")) << lines;
+  const std::string of_a_line =
+      lines_of("C[i,j] += s32(A[i,k]) * s32(B[k,j])", "i=16,j=3072,k=1024", "x86_avx512_vnni");
+  EXPECT_TRUE(has(of_a_line, "for j by 64\nstage B in ram as [j/32, k/4, j%32, k%4]\nfor j by 32\n")) << of_a_line;
 }
 
 /// Of 15 tiles five times three.
