@@ -31,10 +31,12 @@ struct MeasuredPrograms {
   const std::vector<std::int64_t>& numbers;  ///< of their trials
   const std::vector<Program>& programs;
   const HardwareModel& model;
+  /// Of a candidate; it and they are measured next if it is the fastest. Empty: nothing is.
+  std::function<std::vector<Program>(std::size_t)> variants = {};
 };
 using Measurer = std::function<std::vector<Measured>(const MeasuredPrograms&)>;
 /// Measures by running them; of the last statement also what other compilers make of the fastest.
-Measurer by_running(const MeasureOptions& options, const std::shared_ptr<CompilerTimes>& times);
+Measurer by_running(const MeasureOptions& options, const std::shared_ptr<TimesOfFastest>& times);
 SearchAnswer tune_answer(const Options& options, Recorder& recorder, const Measurer& measurer,
                          const CompilerTimer& compilers, std::optional<double> seconds);
 

@@ -106,7 +106,12 @@ class Tuning {
       chosen.push_back(std::move(tried));
     }
     if (chosen.empty()) return true;  // scalar code: one schedule, nothing to choose
-    const auto best = measured(s, chosen, programs);
+    const auto best = measured(s, chosen, programs, [&](std::size_t c) {
+      std::vector<Program> variants;
+      for (Variant& one : variants_of(s, chosen[c].nest))
+        if (!one.what.empty()) variants.push_back(std::move(one.program));
+      return variants;
+    });
     return best && (interrupted() || varied(s, chosen[*best]));
   }
 
@@ -118,37 +123,56 @@ class Tuning {
     return with;
   }
 
-  /// Measures the best trial again, interleaved with its variants, since times of different minutes are not comparable.
+  struct Variant {
+    std::string what;  ///< empty: the trial itself
+    Nest nest;
+    Program program;
+    Cost cost;
+  };
+
+  /// A trial and its variants, as far as they can be lowered and priced; empty: it has none.
+  std::vector<Variant> variants_of(std::size_t s, const Nest& nest) const {
+    Schedule schedule = with_nest(s, nest);
+    std::vector<TuningVariant> all = tuning_variants(schedule, *nest_of(s), inputs_.kernel, inputs_.model);
+    if (all.empty()) return {};
+    all.insert(all.begin(), {"", nest});
+    const Kernel kernel = one_step_of(inputs_.kernel);
+    const auto costs = make_cost_model_closed_form();
+    std::vector<Variant> found;
+    for (TuningVariant& one : all) {
+      auto program = lower(with_nest(s, one.nest), inputs_.kernel, inputs_.model);
+      const auto cost = costs->estimate({&kernel, make_id<StatementId>(s), &inputs_.model, one.nest});
+      if (program && cost) found.push_back({std::move(one.what), std::move(one.nest), std::move(*program), *cost});
+    }
+    return found;
+  }
+
+  /// Measures the best trial again, interleaved with its variants, since times of different minutes are not comparable;
+  /// where all were timed in its rounds, these times count.
   bool varied(std::size_t s, const Tried& best) {
-    const std::vector<TuningVariant> all = tuning_variants(schedule_, *nest_of(s), inputs_.kernel, inputs_.model);
+    std::vector<Variant> all = variants_of(s, best.nest);
     if (all.empty()) return true;
     std::vector<Tried> chosen;
     std::vector<Program> programs;
-    const Kernel kernel = one_step_of(inputs_.kernel);
-    const auto id = make_id<StatementId>(s);
-    const auto add = [&](const Nest& nest, const std::string& what) {
-      auto program = lower(with_nest(s, nest), inputs_.kernel, inputs_.model);
-      const auto cost = costs_->estimate({&kernel, id, &inputs_.model, nest});
-      if (!program || !cost) return true;
-      const std::int64_t number = recorder_.add_nest(static_cast<std::int64_t>(s), nest, *cost);
+    for (Variant& one : all) {
+      const std::int64_t number = recorder_.add_nest(static_cast<std::int64_t>(s), one.nest, one.cost);
       if (number == 0) return false;
-      programs.push_back(std::move(*program));
-      chosen.push_back({cost->cycles, cost->cycles, number, {}, nest, what});
-      return true;
-    };
-    if (!add(best.nest, fmt::format("trial {} again", best.number))) return false;
-    for (const TuningVariant& one : all)
-      if (!add(one.nest, one.what)) return false;
-    return measured(s, chosen, programs).has_value();
+      programs.push_back(std::move(one.program));
+      const std::string what = one.what.empty() ? fmt::format("trial {} again", best.number) : one.what;
+      chosen.push_back({one.cost.cycles, one.cost.cycles, number, {}, std::move(one.nest), what});
+    }
+    return measured(s, chosen, programs, {}).has_value();
   }
 
   /// Installs the nest of the fastest; nothing: none could be measured.
   std::optional<std::size_t> measured(std::size_t s, const std::vector<Tried>& chosen,
-                                      const std::vector<Program>& programs) {
+                                      const std::vector<Program>& programs,
+                                      const std::function<std::vector<Program>(std::size_t)>& variants) {
     std::vector<std::int64_t> numbers;
     for (const Tried& tried : chosen) numbers.push_back(tried.number);
-    const std::vector<Measured> times = measurer_(
-        {static_cast<std::int64_t>(s), s + 1 == inputs_.kernel.statements.size(), numbers, programs, inputs_.model});
+    const bool last = s + 1 == inputs_.kernel.statements.size();
+    const std::vector<Measured> times =
+        measurer_({static_cast<std::int64_t>(s), last, numbers, programs, inputs_.model, variants});
     return take(s, chosen, times);
   }
 
@@ -181,7 +205,6 @@ class Tuning {
   const Measurer& measurer_;
   const Inputs& inputs_;
   Schedule schedule_;
-  std::unique_ptr<CostModel> costs_ = make_cost_model_closed_form();
   std::vector<TunedCandidate> rows_;
   Measured best_;
   std::optional<Measured> failed_;
@@ -225,7 +248,7 @@ std::string text_of(const TuneAnswer& answer) {
 
 }  // namespace
 
-Measurer by_running(const MeasureOptions& options, const std::shared_ptr<CompilerTimes>& times) {
+Measurer by_running(const MeasureOptions& options, const std::shared_ptr<TimesOfFastest>& times) {
   return [options, times](const MeasuredPrograms& of) {
     const auto runner = make_runner(of.model);
     MeasureOptions with = options;
@@ -233,7 +256,7 @@ Measurer by_running(const MeasureOptions& options, const std::shared_ptr<Compile
     with.ahead = [&of] {  // the best program is timed by each
       for (const CompilerCommand& one : compilers_for(of.model)) isamap::version_of(one);
     };
-    return of.last ? times->measure(of.programs, *runner, with, of.model) : measure(of.programs, *runner, with);
+    return times->measure(of.programs, *runner, with, of.model, {of.last, of.variants});
   };
 }
 

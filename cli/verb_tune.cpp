@@ -29,7 +29,7 @@ Exit verb_tune(const Options& given) {
   measure.jobs = options.schedule.jobs;
   measure.stopped = interrupted;
   measure.alone = [] { return std::make_shared<jobs::DeviceLock>(); };  // of all timings on this machine
-  const auto times = std::make_shared<CompilerTimes>();
+  const auto times = std::make_shared<TimesOfFastest>();
   const SearchAnswer answer =
       tune_answer(options, recorder, by_running(measure, times), by_every_compiler(measure, times), std::nullopt);
   if (answer.text.empty()) return answer.code;

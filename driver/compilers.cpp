@@ -73,40 +73,55 @@ std::vector<lab::CompilerRecord> timed(const Program& program, const HardwareMod
 
 }  // namespace
 
-std::vector<Measured> CompilerTimes::measure(const std::vector<Program>& programs, Runner& runner,
-                                             const MeasureOptions& options, const HardwareModel& model) {
-  const auto is_known = [&](const Program& program) { return of(program) != nullptr; };
-  if (std::any_of(programs.begin(), programs.end(), is_known)) return isamap::measure(programs, runner, options);
-  std::vector<CompilerCommand> commands;
-  const BuildRunners others = [&](const Program&) {
-    commands = compilers_for(model);
-    std::vector<std::unique_ptr<Runner>> runners;
-    for (std::size_t c = 1; c < commands.size(); ++c) runners.push_back(make_runner(made_by(model, commands[c])));
-    return runners;
+std::vector<Measured> TimesOfFastest::measure(const std::vector<Program>& programs, Runner& runner,
+                                              const MeasureOptions& options, const HardwareModel& model,
+                                              const FollowUp& wanted) {
+  if (variants_ && variants_->programs == programs) return variants_->measured;
+  const auto has_compilers = [&](const Program& program) { return by_compiler(program) != nullptr; };
+  const bool compilers = wanted.compilers && std::none_of(programs.begin(), programs.end(), has_compilers);
+  if (!compilers && !wanted.variants) return isamap::measure(programs, runner, options);
+  std::vector<CompilerCommand> commands;  // the first is the runner's; then one for each of the first followers
+  const MakeFollowers make = [&](std::size_t p) {
+    std::vector<Follower> all;
+    if (compilers) commands = compilers_for(model);
+    for (std::size_t c = 1; c < commands.size(); ++c)
+      all.push_back({programs[p], make_runner(made_by(model, commands[c]))});
+    if (wanted.variants)
+      for (Program& variant : wanted.variants(p)) all.push_back({std::move(variant), make_runner(model)});
+    return all;
   };
-  OtherBuilds builds;
-  std::vector<Measured> results = isamap::measure(programs, runner, options, others, builds);
-  if (builds.of) keep(programs[*builds.of], results[*builds.of], std::move(builds.measured), commands);
+  Followed followed;
+  std::vector<Measured> results = isamap::measure(programs, runner, options, make, followed);
+  if (followed.of) keep(programs[*followed.of], results[*followed.of], followed, commands);
   return results;
 }
 
-void CompilerTimes::keep(const Program& program, const Measured& own, std::vector<Measured> others,
-                         const std::vector<CompilerCommand>& commands) {
-  others.insert(others.begin(), own);
+void TimesOfFastest::keep(const Program& program, const Measured& own, const Followed& followed,
+                          const std::vector<CompilerCommand>& commands) {
+  const std::size_t others = commands.empty() ? 0 : commands.size() - 1;
   std::vector<Measured> measured;
-  for (const CompilerCommand& command : commands)
-    for (const Measured& one : others)
-      if (one.compiler == listed(command)) measured.push_back(one);
-  if (measured.size() == commands.size()) known_ = {program, commands, std::move(measured)};
+  for (const CompilerCommand& command : commands) {
+    if (own.compiler == listed(command)) measured.push_back(own);
+    for (std::size_t f = 0; f < others; ++f)
+      if (followed.measured[f].compiler == listed(command)) measured.push_back(followed.measured[f]);
+  }
+  if (!commands.empty() && measured.size() == commands.size()) by_compiler_ = {program, commands, std::move(measured)};
+  const auto rest = static_cast<std::ptrdiff_t>(others);
+  if (followed.programs.size() == others) return;
+  Variants variants{{program}, {own}};
+  variants.programs.insert(variants.programs.end(), followed.programs.begin() + rest, followed.programs.end());
+  variants.measured.insert(variants.measured.end(), followed.measured.begin() + rest, followed.measured.end());
+  const auto is_timed = [](const Measured& one) { return one.correct() && one.value() > 0; };
+  if (std::all_of(variants.measured.begin(), variants.measured.end(), is_timed)) variants_ = std::move(variants);
 }
 
-const CompilerTimes::Known* CompilerTimes::of(const Program& program) const {
-  return known_ && known_->program == program ? &*known_ : nullptr;
+const TimesOfFastest::ByCompiler* TimesOfFastest::by_compiler(const Program& program) const {
+  return by_compiler_ && by_compiler_->program == program ? &*by_compiler_ : nullptr;
 }
 
-CompilerTimer by_every_compiler(const MeasureOptions& options, const std::shared_ptr<CompilerTimes>& times) {
+CompilerTimer by_every_compiler(const MeasureOptions& options, const std::shared_ptr<TimesOfFastest>& times) {
   return [options, times](const Program& program, const HardwareModel& model) {
-    const auto* known = times ? times->of(program) : nullptr;
+    const auto* known = times ? times->by_compiler(program) : nullptr;
     return known != nullptr ? recorded(program, model, known->commands, known->measured)
                             : timed(program, model, options);
   };

@@ -18,34 +18,45 @@ namespace isamap {
 
 using CompilerTimer = std::function<std::vector<lab::CompilerRecord>(const Program& program, const HardwareModel&)>;
 
-/// Times of a program by every compiler from the rounds in which it was the fastest candidate. Its builds by the other
-/// compilers are made beside the last candidates, so that nobody waits for them; as far as the fastest beside compilers
-/// is the fastest in the rounds, no further rounds follow.
-class CompilerTimes {
+/// What is wanted of the fastest candidate of a statement.
+struct FollowUp {
+  bool compilers = false;                                          ///< its times by every compiler
+  std::function<std::vector<Program>(std::size_t)> variants = {};  ///< of a candidate; called in any thread
+};
+
+/// Times of builds by other compilers, and of variants, from the rounds in which their program was the fastest
+/// candidate. They are built beside the last candidates, so that nobody waits for them; as far as the fastest beside
+/// compilers is the fastest in the rounds, no further rounds follow.
+class TimesOfFastest {
  public:
-  struct Known {
+  struct ByCompiler {
     Program program;
     std::vector<CompilerCommand> commands;
     std::vector<Measured> measured;  ///< by command
   };
 
-  /// measure() of scheduler/measure.h, and of other compilers unless one of the programs is known.
+  /// measure() of scheduler/measure.h. A program and its variants, in their order, keep the times that are known.
   std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
-                                const HardwareModel& model);
-  /// Null: it has no such times.
-  const Known* of(const Program& program) const;
+                                const HardwareModel& model, const FollowUp& wanted);
+  /// Null: there are no such times.
+  const ByCompiler* by_compiler(const Program& program) const;
 
  private:
-  void keep(const Program& program, const Measured& own, std::vector<Measured> others,
+  void keep(const Program& program, const Measured& own, const Followed& followed,
             const std::vector<CompilerCommand>& commands);
 
-  std::optional<Known> known_;
+  struct Variants {
+    std::vector<Program> programs;  ///< the first is the program itself
+    std::vector<Measured> measured;
+  };
+  std::optional<ByCompiler> by_compiler_;
+  std::optional<Variants> variants_;
 };
 
 /// Interleaved timing; compilers whose program fails or computes wrong results are excluded. The fastest is remembered
 /// for later runs (include/isamap/backend.h). Empty for models whose programs are not C++. `times`: of what is known
 /// already; null: nothing is.
-CompilerTimer by_every_compiler(const MeasureOptions& options, const std::shared_ptr<CompilerTimes>& times = nullptr);
+CompilerTimer by_every_compiler(const MeasureOptions& options, const std::shared_ptr<TimesOfFastest>& times = nullptr);
 
 /// The fastest, the first of ties; null: the list is empty.
 const lab::CompilerRecord* fastest(const std::vector<lab::CompilerRecord>& compilers);

@@ -161,54 +161,58 @@ double time_once(const Program& program, const Cases& cases, Runner& runner, con
 
 bool is_timed(const Measured& one) { return one.correct() && one.executed != ExecutionMode::simulator; }
 
-/// Other builds of one program.
-class BuildsOfOne {
+class Followers {
  public:
-  explicit BuildsOfOne(const BuildRunners& runners) : make_(runners) {}
+  explicit Followers(const MakeFollowers& make) : make_(make) {}
   bool wanted() const { return static_cast<bool>(make_); }
 
   void make(std::size_t p, const Program& program, const Cases& cases, const MeasureOptions& options) {
     found_.of = p;
-    runners_ = make_(program);
-    for (const auto& runner : runners_) {
-      runner->prepare({&program}, 1, options.stopped);
-      found_.measured.push_back(checked(program, *runner, cases, options.limits));
+    all_ = make_(p);
+    for (const Follower& one : all_) {
+      found_.programs.push_back(one.program);
+      found_.measured.push_back(one.program.kernel == program.kernel ? compiled(one, cases, options) : Measured{});
     }
-    times_.resize(runners_.size());
+    times_.resize(all_.size());
   }
 
-  /// One time of each, if their program is among those of the round.
-  void time(const std::vector<Program>& programs, const std::vector<bool>& timed, const CasesOfEach& cases,
-            const MeasureOptions& options) {
-    if (!found_.of || !timed[*found_.of]) return;
-    for (std::size_t b = 0; b < runners_.size() && !is_stopped(options); ++b) {
-      if (!is_timed(found_.measured[b])) continue;
-      const double seconds = time_once(programs[*found_.of], *cases[*found_.of], *runners_[b], options);
-      if (seconds > 0) times_[b].push_back(seconds);
+  /// One time of each that may be faster than the program they follow, if that is among those of the round. `times`:
+  /// of the programs.
+  void time(const std::vector<std::vector<double>>& times, const CasesOfEach& cases, const MeasureOptions& options) {
+    if (!found_.of || times[*found_.of].empty()) return;
+    for (std::size_t f = 0; f < times_.size() && !is_stopped(options); ++f) {
+      if (!is_timed(found_.measured[f]) || !may_be_fastest(times_[f], times[*found_.of])) continue;
+      const double seconds = time_once(all_[f].program, *cases[*found_.of], *all_[f].runner, options);
+      if (seconds > 0) times_[f].push_back(seconds);
     }
   }
 
   /// `results`: of the programs. None where another one is the fastest.
-  OtherBuilds result(const std::vector<Measured>& results) && {
+  Followed result(const std::vector<Measured>& results) && {
     const double own = found_.of ? results[*found_.of].seconds : 0;
     const auto faster = [&](const Measured& one) { return one.seconds > 0 && one.seconds < own; };
     if (!(own > 0) || std::any_of(results.begin(), results.end(), faster)) return {};
-    for (std::size_t b = 0; b < times_.size(); ++b)
-      if (!times_[b].empty()) found_.measured[b].seconds = median(times_[b]);
+    for (std::size_t f = 0; f < times_.size(); ++f)
+      if (!times_[f].empty()) found_.measured[f].seconds = median(times_[f]);
     return std::move(found_);
   }
 
  private:
-  const BuildRunners& make_;
-  std::vector<std::unique_ptr<Runner>> runners_;
+  static Measured compiled(const Follower& one, const Cases& cases, const MeasureOptions& options) {
+    one.runner->prepare({&one.program}, 1, options.stopped);
+    return checked(one.program, *one.runner, cases, options.limits);
+  }
+
+  const MakeFollowers& make_;
+  std::vector<Follower> all_;
   std::vector<std::vector<double>> times_;
-  OtherBuilds found_;
+  Followed found_;
 };
 
 /// By program; programs with `timed` only.
 std::vector<std::vector<double>> time_all(const std::vector<Program>& programs, const std::vector<bool>& timed,
                                           const CasesOfEach& cases, Runner& runner, const MeasureOptions& options,
-                                          BuildsOfOne& builds) {
+                                          Followers& followers) {
   std::vector<std::vector<double>> times(programs.size());
   for (int round = 0; round < options.rounds; ++round) {
     std::vector<double> fastest;
@@ -219,7 +223,7 @@ std::vector<std::vector<double>> time_all(const std::vector<Program>& programs, 
       if (const double seconds = time_once(programs[p], *cases[p], runner, options); seconds > 0)
         times[p].push_back(seconds);
     }
-    builds.time(programs, timed, cases, options);
+    followers.time(times, cases, options);
   }
   return times;
 }
@@ -259,7 +263,7 @@ class TimesBesideCompilers {
 
 /// Compiled, compared, and timed while others are compiled (scheduler/screening.h); 0: it has no time.
 std::vector<double> screened(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
-                             CasesOfEach& cases, std::vector<Measured>& results, BuildsOfOne& builds) {
+                             CasesOfEach& cases, std::vector<Measured>& results, Followers& followers) {
   TimesBesideCompilers times(programs.size(), options);
   const auto step = [&](const std::function<void()>& work) {
     const StopWhen scope(options.stopped);
@@ -277,11 +281,11 @@ std::vector<double> screened(const std::vector<Program>& programs, Runner& runne
             step([&] { again = times.time(p, programs[p], *cases[p], runner); });
             return again;
           },
-          builds.wanted() ? std::function<void()>([&] {
+          followers.wanted() ? std::function<void()>([&] {
             const auto p = times.fastest();
-            if (p) step([&] { builds.make(*p, programs[*p], *cases[*p], options); });
+            if (p) step([&] { followers.make(*p, programs[*p], *cases[*p], options); });
           })
-                          : nullptr});
+                             : nullptr});
   return std::move(times).seconds();
 }
 
@@ -318,13 +322,13 @@ void rescale(const std::vector<double>& screened, const std::vector<bool>& timed
 
 /// Into `results`, one for each program, as far as it comes.
 void measure_all(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
-                 std::vector<Measured>& results, BuildsOfOne& builds) {
+                 std::vector<Measured>& results, Followers& followers) {
   if (programs.empty()) return;
   const bool screens = can_be_screened(programs, options);
   CasesOfEach cases;
   std::vector<double> beside_compilers;
   if (screens) {
-    beside_compilers = screened(programs, runner, options, cases, results, builds);
+    beside_compilers = screened(programs, runner, options, cases, results, followers);
   } else {
     cases = prepared(programs, runner, options);
     check_all(programs, runner, cases, options, results);
@@ -339,7 +343,7 @@ void measure_all(const std::vector<Program>& programs, Runner& runner, const Mea
   const auto alone = options.alone ? options.alone() : nullptr;
   MeasureOptions rounds = options;
   if (screens) rounds.rounds = std::max(1, options.rounds - options.screening.times);
-  const auto times = time_all(programs, timed, cases, runner, rounds, builds);
+  const auto times = time_all(programs, timed, cases, runner, rounds, followers);
   for (std::size_t p = 0; p < programs.size(); ++p)
     if (!times[p].empty()) results[p].seconds = median(times[p]);
   if (screens) rescale(beside_compilers, timed, is_stopped(options), results);
@@ -374,20 +378,20 @@ CasesOfEach ReferenceResults::of(const std::vector<const Kernel*>& kernels, std:
 }
 
 std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options) {
-  OtherBuilds none;
+  Followed none;
   return measure(programs, runner, options, {}, none);
 }
 
 std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
-                              const BuildRunners& runners, OtherBuilds& builds) {
+                              const MakeFollowers& followers, Followed& followed) {
   std::vector<Measured> results(programs.size());
-  BuildsOfOne of_one(runners);
+  Followers of_fastest(followers);
   try {
     const StopWhen scope(options.stopped);
-    measure_all(programs, runner, options, results, of_one);
+    measure_all(programs, runner, options, results, of_fastest);
   } catch (const EndedEarly&) {
   }
-  builds = std::move(of_one).result(results);
+  followed = std::move(of_fastest).result(results);
   for (Measured& one : results)  // a killed run, or one without a time
     if (options.stopped && options.stopped() &&
         !(one.correct() && (one.seconds > 0 || one.executed == ExecutionMode::simulator))) {

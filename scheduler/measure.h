@@ -91,19 +91,26 @@ struct Measured {
 /// their schedules split statements (scheduler/nest/scheduled_kernel.h). Inputs have the same numbers in all of them.
 std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options);
 
-/// Other builds of the program that was the fastest one beside compilers, such as those of other compilers.
-struct OtherBuilds {
+/// A program that is wanted only if another one is the fastest: the same one built by another compiler, or a variant.
+struct Follower {
+  Program program;
+  std::unique_ptr<Runner> runner;
+};
+/// Made for the program of this number, in another thread than the one that measures.
+using MakeFollowers = std::function<std::vector<Follower>(std::size_t)>;
+
+/// Followers of the program that was the fastest one beside compilers.
+struct Followed {
   std::optional<std::size_t> of;   ///< none: nothing was timed beside compilers, or another program was the fastest
+  std::vector<Program> programs;   ///< of the followers
   std::vector<Measured> measured;  ///< in the rounds of the programs
 };
 
-/// Makes a runner for each other build of a program.
-using BuildRunners = std::function<std::vector<std::unique_ptr<Runner>>(const Program&)>;
-
-/// The same, and other builds of the fastest program: they are compiled while the last programs are timed beside
-/// compilers, and timed in the rounds of the programs, which they change nothing about.
+/// The same, and followers of the fastest program: they are compiled while the last programs are timed beside
+/// compilers, and timed in the rounds of the programs, which they change nothing about. Those of another kernel are not
+/// correct.
 std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
-                              const BuildRunners& runners, OtherBuilds& builds);
+                              const MakeFollowers& followers, Followed& followed);
 
 /// A cost model that runs the emitted program once. Seconds become cycles by the clock of the machine. Candidates with
 /// wrong results are illegal.

@@ -256,48 +256,61 @@ TEST(CostModels, ProgramsThatAreSlowBesideCompilersAreNotTimedAlone) {
   EXPECT_EQ(found[2].seconds, 1.5) << "in proportion to the fastest beside compilers";
 }
 
-TEST(CostModels, OtherBuildsOfTheFastestAreTimedInItsRounds) {
+TEST(CostModels, FollowersOfTheFastestAreTimedInItsRounds) {
   if (own_processors().size() < 2) GTEST_SKIP() << "one processor";
   MeasureOptions options;
   options.rounds = 2;
   options.jobs = 2;
   options.make_another = [] { return std::make_unique<Scripted>(std::map<std::string, std::vector<double>>{}); };
-  std::string built;
-  const BuildRunners others = [&](const Program& program) {
-    built += program.name;
-    std::vector<std::unique_ptr<Runner>> runners;
-    runners.push_back(std::make_unique<Scripted>(std::map<std::string, std::vector<double>>{{program.name, {0.8}}}));
-    runners.push_back(std::make_unique<Liar>());
-    return runners;
+  std::string followed_up;
+  const auto with = [&](const std::vector<std::string>& names, Runner& runner, Followed& followed) {
+    const std::vector<Program> programs = programs_named(names);
+    const MakeFollowers make = [&](std::size_t p) {
+      followed_up += programs[p].name;
+      std::vector<Follower> all;
+      for (const char* name : {"built by another", "variant", "of another kernel"}) {
+        Program program = programs[p];
+        program.name = name;
+        if (program.name == "of another kernel") program.kernel.name = "another";
+        all.push_back({program, std::make_unique<Scripted>(std::map<std::string, std::vector<double>>{
+                                    {"built by another", {0.8}}, {"variant", {1.2}}, {"of another kernel", {0.1}}})});
+      }
+      all.push_back({programs[p], std::make_unique<Liar>()});
+      return all;
+    };
+    return measure(programs, runner, options, make, followed);
   };
   {
     Scripted runner({{"a", {2.0, 2.2, 1.0}}, {"b", {0}}});
-    OtherBuilds builds;
-    const std::vector<Measured> found = measure(programs_named({"a", "b"}), runner, options, others, builds);
+    Followed followed;
+    const std::vector<Measured> found = with({"a", "b"}, runner, followed);
     EXPECT_EQ(found[0].seconds, 1.0);
-    EXPECT_EQ(built, "a") << "b has no time";
-    EXPECT_EQ(builds.of, 0);
-    ASSERT_EQ(builds.measured.size(), 2);
-    EXPECT_EQ(builds.measured[0].seconds, 0.8);
-    EXPECT_EQ(builds.measured[1].verdict, RunVerdict::wrong_result);
+    EXPECT_EQ(followed_up, "a") << "b has no time";
+    EXPECT_EQ(followed.of, 0);
+    ASSERT_EQ(followed.measured.size(), 4);
+    EXPECT_EQ(followed.programs[1].name, "variant");
+    EXPECT_EQ(followed.measured[0].seconds, 0.8);
+    EXPECT_EQ(followed.measured[1].seconds, 1.2);
+    EXPECT_FALSE(followed.measured[2].correct()) << "there is nothing to compare it with";
+    EXPECT_EQ(followed.measured[3].verdict, RunVerdict::wrong_result);
   }
   {
-    built.clear();
+    followed_up.clear();
     Scripted runner({{"a", {2.0, 2.2, 1.0}}, {"b", {2.1, 2.1, 0.9}}});
-    OtherBuilds builds;
-    const std::vector<Measured> found = measure(programs_named({"a", "b"}), runner, options, others, builds);
+    Followed followed;
+    const std::vector<Measured> found = with({"a", "b"}, runner, followed);
     EXPECT_EQ(found[1].seconds, 0.9);
-    EXPECT_EQ(built.size(), 1) << "whichever was the fastest when it was built";
-    EXPECT_EQ(builds.of.has_value(), built == "b") << "the rounds decide";
+    EXPECT_EQ(followed_up.size(), 1) << "whichever was the fastest when followers were made";
+    EXPECT_EQ(followed.of.has_value(), followed_up == "b") << "the rounds decide";
   }
   {
     options.jobs = 1;
-    built.clear();
+    followed_up.clear();
     Scripted runner({{"a", {1.0, 1.0}}});
-    OtherBuilds builds;
-    measure(programs_named({"a"}), runner, options, others, builds);
-    EXPECT_EQ(built, "") << "nothing to do it beside";
-    EXPECT_FALSE(builds.of);
+    Followed followed;
+    with({"a"}, runner, followed);
+    EXPECT_EQ(followed_up, "") << "nothing to do it beside";
+    EXPECT_FALSE(followed.of);
   }
 }
 
