@@ -228,12 +228,13 @@ std::vector<std::vector<double>> time_all(const std::vector<Program>& programs, 
   return times;
 }
 
-/// Times beside compilers: the least one of a few, of half the length, for those that may be worth timing alone.
+/// Times beside compilers: the least one of a few, of a quarter of the length, for those that may be worth timing
+/// alone.
 class TimesBesideCompilers {
  public:
   TimesBesideCompilers(std::size_t count, const MeasureOptions& options)
       : seconds_(count), times_(count), options_(options) {
-    options_.min_seconds /= 2;
+    options_.min_seconds /= 4;
   }
   /// False: another time changes nothing.
   bool time(std::size_t p, const Program& program, const Cases& cases, Runner& runner) {
@@ -261,7 +262,13 @@ class TimesBesideCompilers {
   MeasureOptions options_;
 };
 
-/// Compiled, compared, and timed while others are compiled (scheduler/screening.h); 0: it has no time.
+/// Are they so few that all of them are timed alone? Then the first is taken for the fastest one.
+bool are_few(const std::vector<Program>& programs, const MeasureOptions& options) {
+  return programs.size() <= options.screening.most_finalists;
+}
+
+/// Compiled, compared, and timed while others are compiled (scheduler/screening.h); 0: it has no time. Few programs
+/// have none.
 std::vector<double> screened(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
                              CasesOfEach& cases, std::vector<Measured>& results, Followers& followers) {
   TimesBesideCompilers times(programs.size(), options);
@@ -274,7 +281,7 @@ std::vector<double> screened(const std::vector<Program>& programs, Runner& runne
           [&](std::size_t p) { step([&] { options.make_another()->prepare({&programs[p]}, 1, options.stopped); }); },
           [&](std::size_t p) {
             step([&] { results[p] = checked(programs[p], *options.make_another(), *cases[p], options.limits); });
-            return is_timed(results[p]);
+            return is_timed(results[p]) && !are_few(programs, options);
           },
           [&](std::size_t p) {
             bool again = false;
@@ -282,7 +289,7 @@ std::vector<double> screened(const std::vector<Program>& programs, Runner& runne
             return again;
           },
           followers.wanted() ? std::function<void()>([&] {
-            const auto p = times.fastest();
+            const auto p = are_few(programs, options) ? std::optional<std::size_t>(0) : times.fastest();
             if (p) step([&] { followers.make(*p, programs[*p], *cases[*p], options); });
           })
                              : nullptr});
@@ -338,7 +345,8 @@ void measure_all(const std::vector<Program>& programs, Runner& runner, const Mea
     pinned.emplace(std::vector<int>{current_processor()});
   std::vector<bool> timed;
   for (const Measured& one : results) timed.push_back(is_timed(one));
-  if (screens) leave_slow_out(beside_compilers, options.screening, timed);
+  const bool all_alone = !screens || are_few(programs, options);
+  if (!all_alone) leave_slow_out(beside_compilers, options.screening, timed);
   if (std::find(timed.begin(), timed.end(), true) == timed.end()) return;
   const auto alone = options.alone ? options.alone() : nullptr;
   MeasureOptions rounds = options;
@@ -346,7 +354,7 @@ void measure_all(const std::vector<Program>& programs, Runner& runner, const Mea
   const auto times = time_all(programs, timed, cases, runner, rounds, followers);
   for (std::size_t p = 0; p < programs.size(); ++p)
     if (!times[p].empty()) results[p].seconds = median(times[p]);
-  if (screens) rescale(beside_compilers, timed, is_stopped(options), results);
+  if (!all_alone) rescale(beside_compilers, timed, is_stopped(options), results);
 }
 
 }  // namespace

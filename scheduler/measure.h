@@ -46,8 +46,8 @@ class ReferenceResults {
 struct ScreeningOptions {
   /// Programs that were slower than the fastest by more than this are not.
   double worth_timing_alone = 1.1;
-  std::size_t most_finalists = 4;  ///< that are timed alone; more only if times are equal
-  int times = 2;                   ///< beside compilers, of a program; as many rounds fewer follow
+  std::size_t most_finalists = 3;  ///< that are timed alone; more only if times are equal. So few programs all are
+  int times = 2;                   ///< beside compilers, of a program, if there are more; as many rounds fewer follow
   /// A first time that is longer than the least one by this factor is not taken for a disturbed one.
   double worth_another_time = 1.6;
 };
