@@ -161,52 +161,75 @@ double time_once(const Program& program, const Cases& cases, Runner& runner, con
 
 bool is_timed(const Measured& one) { return one.correct() && one.executed != ExecutionMode::simulator; }
 
-class Followers {
+/// Followers of one program.
+class FollowersOfOne {
  public:
-  explicit Followers(const MakeFollowers& make) : make_(make) {}
-  bool wanted() const { return static_cast<bool>(make_); }
-
-  void make(std::size_t p, const Program& program, const Cases& cases, const MeasureOptions& options) {
+  FollowersOfOne(std::size_t p, std::vector<Follower> all) : all_(std::move(all)), times_(all_.size()) {
     found_.of = p;
-    all_ = make_(p);
-    for (const Follower& one : all_) {
-      found_.programs.push_back(one.program);
-      found_.measured.push_back(one.program.kernel == program.kernel ? compiled(one, cases, options) : Measured{});
+    for (const Follower& one : all_) found_.programs.push_back(one.program);
+    found_.measured.resize(all_.size());
+  }
+  std::size_t of() const { return *found_.of; }
+
+  /// Compiled and compared, in their order.
+  void check(const Program& program, const Cases& cases, const MeasureOptions& options) {
+    for (std::size_t f = 0; f < all_.size(); ++f) {
+      const Follower& one = all_[f];
+      if (!(one.program.kernel == program.kernel)) continue;
+      one.runner->prepare({&one.program}, 1, options.stopped);
+      found_.measured[f] = checked(one.program, *one.runner, cases, options.limits);
     }
-    times_.resize(all_.size());
   }
 
-  /// One time of each that may be faster than the program they follow, if that is among those of the round. `times`:
-  /// of the programs.
-  void time(const std::vector<std::vector<double>>& times, const CasesOfEach& cases, const MeasureOptions& options) {
-    if (!found_.of || times[*found_.of].empty()) return;
-    for (std::size_t f = 0; f < times_.size() && !is_stopped(options); ++f) {
-      if (!is_timed(found_.measured[f]) || !may_be_fastest(times_[f], times[*found_.of])) continue;
-      const double seconds = time_once(all_[f].program, *cases[*found_.of], *all_[f].runner, options);
+  /// One time of each that may be faster than the program they follow. `times`: of that one.
+  void time(const std::vector<double>& times, const Cases& cases, const MeasureOptions& options) {
+    for (std::size_t f = 0; f < all_.size() && !is_stopped(options); ++f) {
+      if (!is_timed(found_.measured[f]) || !may_be_fastest(times_[f], times)) continue;
+      const double seconds = time_once(all_[f].program, cases, *all_[f].runner, options);
       if (seconds > 0) times_[f].push_back(seconds);
     }
   }
 
-  /// `results`: of the programs. None where another one is the fastest.
-  Followed result(const std::vector<Measured>& results) && {
-    const double own = found_.of ? results[*found_.of].seconds : 0;
-    const auto faster = [&](const Measured& one) { return one.seconds > 0 && one.seconds < own; };
-    if (!(own > 0) || std::any_of(results.begin(), results.end(), faster)) return {};
+  Followed result() && {
     for (std::size_t f = 0; f < times_.size(); ++f)
       if (!times_[f].empty()) found_.measured[f].seconds = median(times_[f]);
     return std::move(found_);
   }
 
  private:
-  static Measured compiled(const Follower& one, const Cases& cases, const MeasureOptions& options) {
-    one.runner->prepare({&one.program}, 1, options.stopped);
-    return checked(one.program, *one.runner, cases, options.limits);
-  }
-
-  const MakeFollowers& make_;
   std::vector<Follower> all_;
   std::vector<std::vector<double>> times_;
   Followed found_;
+};
+
+class Followers {
+ public:
+  explicit Followers(const MakeFollowers& make) : make_(make) {}
+  bool wanted() const { return static_cast<bool>(make_); }
+
+  void make(std::size_t p, const Program& program, const Cases& cases, const MeasureOptions& options) {
+    all_.emplace_back(p, make_(p)).check(program, cases, options);
+  }
+
+  /// One time of each whose program is among those of the round. `times`: of the programs.
+  void time(const std::vector<std::vector<double>>& times, const CasesOfEach& cases, const MeasureOptions& options) {
+    for (FollowersOfOne& one : all_)
+      if (!times[one.of()].empty()) one.time(times[one.of()], *cases[one.of()], options);
+  }
+
+  /// Those of the fastest program. `results`: of the programs.
+  Followed result(const std::vector<Measured>& results) && {
+    for (FollowersOfOne& one : all_) {
+      const double own = results[one.of()].seconds;
+      const auto faster = [&](const Measured& other) { return other.seconds > 0 && other.seconds < own; };
+      if (own > 0 && std::none_of(results.begin(), results.end(), faster)) return std::move(one).result();
+    }
+    return {};
+  }
+
+ private:
+  const MakeFollowers& make_;
+  std::vector<FollowersOfOne> all_;
 };
 
 /// By program; programs with `timed` only.
@@ -247,11 +270,15 @@ class TimesBesideCompilers {
     return ++times_[p] < limits.times && now > 0 && now <= least_ * limits.worth_another_time;
   }
   std::vector<double> seconds() && { return std::move(seconds_); }
-  /// So far; also while another thread times.
-  std::optional<std::size_t> fastest() {
+  /// So far, and one that is about as fast; also while another thread times.
+  std::vector<std::size_t> fastest() {
     const std::lock_guard lock(mutex_);
-    const auto found = std::find(seconds_.begin(), seconds_.end(), least_);
-    return least_ > 0 ? std::optional(static_cast<std::size_t>(found - seconds_.begin())) : std::nullopt;
+    std::vector<std::size_t> near;
+    for (std::size_t p = 0; p < seconds_.size(); ++p)
+      if (seconds_[p] > 0 && seconds_[p] <= least_ * options_.screening.as_fast) near.push_back(p);
+    std::stable_sort(near.begin(), near.end(), [&](std::size_t a, std::size_t b) { return seconds_[a] < seconds_[b]; });
+    near.resize(std::min(near.size(), options_.screening.most_followed));
+    return near;
   }
 
  private:
@@ -289,8 +316,8 @@ std::vector<double> screened(const std::vector<Program>& programs, Runner& runne
             return again;
           },
           followers.wanted() ? std::function<void()>([&] {
-            const auto p = are_few(programs, options) ? std::optional<std::size_t>(0) : times.fastest();
-            if (p) step([&] { followers.make(*p, programs[*p], *cases[*p], options); });
+            for (const std::size_t p : are_few(programs, options) ? std::vector<std::size_t>{0} : times.fastest())
+              step([&] { followers.make(p, programs[p], *cases[p], options); });
           })
                              : nullptr});
   return std::move(times).seconds();

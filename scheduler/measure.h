@@ -48,6 +48,9 @@ struct ScreeningOptions {
   double worth_timing_alone = 1.1;
   std::size_t most_finalists = 3;  ///< that are timed alone; more only if times are equal. So few programs all are
   int times = 2;                   ///< beside compilers, of a program, if there are more; as many rounds fewer follow
+  /// Programs whose times beside compilers are that near to the fastest may be it: followers are made for so many.
+  double as_fast = 1.01;
+  std::size_t most_followed = 2;
   /// A first time that is longer than the least one by this factor is not taken for a disturbed one.
   double worth_another_time = 1.6;
 };
@@ -96,19 +99,19 @@ struct Follower {
   Program program;
   std::unique_ptr<Runner> runner;
 };
-/// Made for the program of this number, in another thread than the one that measures.
+/// Made for the program of this number, in another thread than the one that measures, one at a time.
 using MakeFollowers = std::function<std::vector<Follower>(std::size_t)>;
 
-/// Followers of the program that was the fastest one beside compilers.
+/// Followers of the fastest program, if it was about the fastest one beside compilers, too.
 struct Followed {
-  std::optional<std::size_t> of;   ///< none: nothing was timed beside compilers, or another program was the fastest
+  std::optional<std::size_t> of;   ///< none: another program was the fastest, or nothing was timed beside compilers
   std::vector<Program> programs;   ///< of the followers
   std::vector<Measured> measured;  ///< in the rounds of the programs
 };
 
-/// The same, and followers of the fastest program: they are compiled while the last programs are timed beside
-/// compilers, and timed in the rounds of the programs, which they change nothing about. Those of another kernel are not
-/// correct.
+/// The same, and followers of the fastest program: those of the fastest beside compilers are compiled while the last
+/// programs are timed so, and timed in the rounds of the programs, which they change nothing about. Those of another
+/// kernel are not correct.
 std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
                               const MakeFollowers& followers, Followed& followed);
 

@@ -248,6 +248,7 @@ TEST(CostModels, ProgramsThatAreSlowBesideCompilersAreNotTimedAlone) {
   MeasureOptions options;
   options.rounds = 2;
   options.jobs = 2;
+  options.screening.most_finalists = 2;
   options.make_another = [] { return std::make_unique<Scripted>(std::map<std::string, std::vector<double>>{}); };
   const std::vector<Measured> found = measure(programs, runner, options);
   EXPECT_EQ(runner.timed, (std::map<std::string, std::size_t>{{"fast", 3}, {"near", 3}, {"slow", 2}}));
@@ -261,6 +262,7 @@ TEST(CostModels, FollowersOfTheFastestAreTimedInItsRounds) {
   MeasureOptions options;
   options.rounds = 2;
   options.jobs = 2;
+  options.screening.most_finalists = 2;
   options.make_another = [] { return std::make_unique<Scripted>(std::map<std::string, std::vector<double>>{}); };
   std::string followed_up;
   const auto with = [&](const std::vector<std::string>& names, Runner& runner, Followed& followed) {
@@ -281,11 +283,11 @@ TEST(CostModels, FollowersOfTheFastestAreTimedInItsRounds) {
     return measure(programs, runner, options, make, followed);
   };
   {
-    Scripted runner({{"a", {2.0, 2.2, 1.0}}, {"b", {0}}});
+    Scripted runner({{"a", {2.0, 2.2, 1.0}}, {"b", {0}}, {"c", {0}}});
     Followed followed;
-    const std::vector<Measured> found = with({"a", "b"}, runner, followed);
+    const std::vector<Measured> found = with({"a", "b", "c"}, runner, followed);
     EXPECT_EQ(found[0].seconds, 1.0);
-    EXPECT_EQ(followed_up, "a") << "b has no time";
+    EXPECT_EQ(followed_up, "a") << "others have no time";
     EXPECT_EQ(followed.of, 0);
     ASSERT_EQ(followed.measured.size(), 4);
     EXPECT_EQ(followed.programs[1].name, "variant");
@@ -296,12 +298,21 @@ TEST(CostModels, FollowersOfTheFastestAreTimedInItsRounds) {
   }
   {
     followed_up.clear();
-    Scripted runner({{"a", {2.0, 2.2, 1.0}}, {"b", {2.1, 2.1, 0.9}}});
+    Scripted runner({{"a", {2.0, 2.2, 1.0}}, {"b", {2.1, 2.1, 0.9}}, {"c", {0}}});
     Followed followed;
-    const std::vector<Measured> found = with({"a", "b"}, runner, followed);
+    const std::vector<Measured> found = with({"a", "b", "c"}, runner, followed);
     EXPECT_EQ(found[1].seconds, 0.9);
     EXPECT_EQ(followed_up.size(), 1) << "whichever was the fastest when followers were made";
     EXPECT_EQ(followed.of.has_value(), followed_up == "b") << "the rounds decide";
+  }
+  {
+    followed_up.clear();
+    Scripted runner({{"a", {1.0}}, {"b", {1.1}}});
+    Followed followed;
+    const std::vector<Measured> found = with({"a", "b"}, runner, followed);
+    EXPECT_EQ(found[1].seconds, 1.1) << "few are timed alone only";
+    EXPECT_EQ(followed_up, "a") << "the first, where nothing is known";
+    EXPECT_EQ(followed.of, 0);
   }
   {
     options.jobs = 1;
@@ -321,6 +332,7 @@ TEST(CostModels, AStopBeforeTheRoundsKeepsTimesBesideCompilers) {
   Scripted runner({{"fast", {2.0}}, {"slow", {3.0}}});
   MeasureOptions options;
   options.jobs = 2;
+  options.screening.most_finalists = 1;
   options.screening.times = 1;
   options.make_another = [] { return std::make_unique<Scripted>(std::map<std::string, std::vector<double>>{}); };
   std::atomic<bool> stopped = false;
