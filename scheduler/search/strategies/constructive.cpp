@@ -55,13 +55,19 @@ SearchCoroutine construct(const SearchSpace& space, const History& known, Constr
   EvaluatedPoint at = *known.best();
   while (true) {
     std::vector<Point> points = space.neighbours(at.point);
-    const std::optional<EvaluatedPoint> best = cheapest_of(points, co_await Evaluate(points));
+    const Ahead if_none_is_better = [&](std::size_t) {
+      Random later = random;
+      return std::vector<Point>{perturbed(space, known.best()->point, 3, later)};
+    };
+    const std::optional<EvaluatedPoint> best = cheapest_of(points, co_await Evaluate(points, if_none_is_better));
     if (best && best->objective < at.objective) {
       at = *best;
       continue;
     }
     points = {perturbed(space, known.best()->point, 3, random)};
-    if (const std::optional<EvaluatedPoint> moved = cheapest_of(points, co_await Evaluate(points))) at = *moved;
+    const Ahead if_it_is_legal = [&](std::size_t) { return space.neighbours(points.front()); };
+    const std::optional<EvaluatedPoint> moved = cheapest_of(points, co_await Evaluate(points, if_it_is_legal));
+    if (moved) at = *moved;
   }
 }
 

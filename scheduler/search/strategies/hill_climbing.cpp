@@ -21,17 +21,38 @@ std::vector<Point> part(const std::vector<Point>& points, std::size_t from, std:
           points.begin() + static_cast<std::ptrdiff_t>(from + count)};
 }
 
+/// At most so many of the points from a place on that are not known yet.
+std::vector<Point> unknown(const History& known, const std::vector<Point>& points, std::size_t from, std::size_t most) {
+  std::vector<Point> found;
+  for (std::size_t i = from; i < points.size() && found.size() < most; ++i)
+    if (!known.find(points[i])) found.push_back(points[i]);
+  return found;
+}
+
+std::vector<Point> shuffled_neighbours(const SearchSpace& space, const Point& point, Random& random) {
+  std::vector<Point> around = space.neighbours(point);
+  shuffle(around, random);
+  return around;
+}
+
 SearchCoroutine climb(const SearchSpace& space, const History& known, Climbing s, Random& random) {
   const std::vector<EvaluatedPoint> from = known.cheapest(s.descents);
   EvaluatedPoint at = from.front();
+  const auto kicked = [&](Random& next) { return perturbed(space, known.best()->point, s.kick, next); };
   for (std::size_t descent = 1;; ++descent) {
     for (bool better = true; better;) {
       better = false;
-      std::vector<Point> around = space.neighbours(at.point);
-      shuffle(around, random);
+      const std::vector<Point> around = shuffled_neighbours(space, at.point, random);
       for (std::size_t i = 0; i < around.size() && !better; i += s.side) {
         const std::vector<Point> points = part(around, i, s.side);
-        const Ahead ahead = [&](std::size_t count) { return part(around, i + s.side, count); };  // if none is better
+        const Ahead ahead = [&](std::size_t count) {  // if none is better
+          std::vector<Point> next = unknown(known, around, i + s.side, count);
+          if (next.size() < count && descent >= from.size()) {
+            Random later = random;
+            next.push_back(kicked(later));
+          }
+          return next;
+        };
         const Costs costs = co_await Evaluate(points, ahead);
         for (std::size_t p = 0; p < points.size(); ++p)
           if (costs[p] && *costs[p] < at.objective) at = {*costs[p], around[i + p]}, better = true;
@@ -42,8 +63,12 @@ SearchCoroutine climb(const SearchSpace& space, const History& known, Climbing s
       continue;
     }
     for (std::optional<EvaluatedPoint> moved; !moved;) {
-      const std::vector<Point> points{perturbed(space, known.best()->point, s.kick, random)};
-      moved = cheapest_of(points, co_await Evaluate(points));
+      const std::vector<Point> points{kicked(random)};
+      const Ahead ahead = [&](std::size_t count) {  // if it is legal
+        Random later = random;
+        return unknown(known, shuffled_neighbours(space, points.front(), later), 0, count);
+      };
+      moved = cheapest_of(points, co_await Evaluate(points, ahead));
       if (moved) at = *moved;
     }
   }
