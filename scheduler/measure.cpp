@@ -270,9 +270,15 @@ class TimesBesideCompilers {
     return ++times_[p] < limits.times && now > 0 && now <= least_ * limits.worth_another_time;
   }
   std::vector<double> seconds() && { return std::move(seconds_); }
-  /// So far, and one that is about as fast; also while another thread times.
+  /// This one will be timed alone without a time before.
+  void leave_out(std::size_t p) {
+    const std::lock_guard lock(mutex_);
+    first_ = std::min(p, first_.value_or(p));
+  }
+  /// So far, and one that is about as fast; also while another thread times. Where none has a time, the first.
   std::vector<std::size_t> fastest() {
     const std::lock_guard lock(mutex_);
+    if (least_ == 0 && first_) return {*first_};
     std::vector<std::size_t> near;
     for (std::size_t p = 0; p < seconds_.size(); ++p)
       if (seconds_[p] > 0 && seconds_[p] <= least_ * options_.screening.as_fast) near.push_back(p);
@@ -286,6 +292,7 @@ class TimesBesideCompilers {
   std::vector<double> seconds_;  ///< 0: it has no time
   std::vector<int> times_;
   double least_ = 0;
+  std::optional<std::size_t> first_;
   MeasureOptions options_;
 };
 
@@ -308,7 +315,9 @@ std::vector<double> screened(const std::vector<Program>& programs, Runner& runne
           [&](std::size_t p) { step([&] { options.make_another()->prepare({&programs[p]}, 1, options.stopped); }); },
           [&](std::size_t p) {
             step([&] { results[p] = checked(programs[p], *options.make_another(), *cases[p], options.limits); });
-            return is_timed(results[p]) && !are_few(programs, options);
+            const bool timed = is_timed(results[p]), few = are_few(programs, options);
+            if (timed && few) times.leave_out(p);
+            return timed && !few;
           },
           [&](std::size_t p) {
             bool again = false;
@@ -316,7 +325,7 @@ std::vector<double> screened(const std::vector<Program>& programs, Runner& runne
             return again;
           },
           followers.wanted() ? std::function<void()>([&] {
-            for (const std::size_t p : are_few(programs, options) ? std::vector<std::size_t>{0} : times.fastest())
+            for (const std::size_t p : times.fastest())
               step([&] { followers.make(p, programs[p], *cases[p], options); });
           })
                              : nullptr});
