@@ -16,6 +16,7 @@
 #include "cli/sizes.h"
 #include "cli/symbolic_verbs.h"
 #include "driver/symbolic/recurrent_kernel.h"
+#include "driver/symbolic/statement_loops.h"
 #include "driver/symbolic/symbolic_model_run.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/scheduler.h"
@@ -166,12 +167,14 @@ Bindings fixed_sizes(const std::vector<Bindings>& sizes) {
   return fixed;
 }
 
-/// A time loop of symbolic size, by the loop of models; else why not.
+/// A time loop of symbolic size, by the loop of models, else as plain loops.
 void make_time_loop(const Options& options, const SymbolicKernel& kernel, OneProgram& one) {
   auto made = compile_recurrent_kernel(kernel, *one.model, {one.with, static_cast<std::size_t>(options.schedule.jobs)},
                                        options.seed);
   if (!made) {
-    one.why_not = "no program for all sizes: " + made.diagnostics().front().message;
+    one.compiled = compile_plain_loops(kernel, *one.model, one.with, made.diagnostics().front());
+    fail(Exit::ok, one.compiled->problems);  // warnings
+    one.runner = make_symbolic_runner(*one.compiled->program, *one.model);
     return;
   }
   one.kernel = kernel;
@@ -207,7 +210,7 @@ bool make_one_program(const Options& options, const std::vector<Bindings>& sizes
                     : one.compiled->problems.front().message;
   if (has_sized_recurrence(*kernel) && is_host_code(*one.model) && !one.with.hand_written && one.with.versions.empty())
     make_time_loop(options, *kernel, one);
-  if (one.loop_runner) return true;
+  if (one.is_compiled()) return true;
   if (is_host_code(*one.model)) {
     fmt::print(stderr, "note: each size is compiled for itself: {}\n", one.why_not);
     return true;

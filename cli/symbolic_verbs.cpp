@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 
 #include "cli/json.h"
@@ -13,6 +14,7 @@
 #include "cli/model_sizes.h"
 #include "cli/sizes.h"
 #include "driver/symbolic/recurrent_kernel.h"
+#include "driver/symbolic/statement_loops.h"
 #include "hwdesc/model/program_language.h"
 
 namespace isamap::cli {
@@ -99,6 +101,7 @@ Json grids_json(const SymbolicProgram& program, std::size_t version) {
       axes.push_back({{"dim", axis.dim}, {"extent", print(axis.extent)}, {"runs", runs}, {"sum", axis.reduced}});
     }
     json.push_back({{"axes", axes}, {"blocks", own_blocks(grid)}, {"schedule", print(grid.schedule)}});
+    if (grid.loops) json.back()["loops_because"] = grid.loops->why;
     for (const Grid& edge : grid.edges)
       json.back()["edges"].push_back({{"blocks", body_count(edge)}, {"schedule", print(edge.schedule)}});
   }
@@ -303,6 +306,11 @@ std::string grids_text(const SymbolicCompilation& compiled) {
     const Grid& grid = program.grids[g];
     std::string& comment = comments[g / statements];
     if (versions > 1 && g % statements == 0) comment += version_text(program, g / statements) + "\n";
+    if (grid.loops) {
+      comment +=
+          fmt::format("{}: plain loops: {}\n", program.kernel.sample.statements[g % statements].name, grid.loops->why);
+      continue;
+    }
     comment += fmt::format("{} blocks:", own_blocks(grid));
     for (const GridAxis& axis : grid.shape.axes) {
       comment += fmt::format(" {}:", axis.dim);
@@ -338,7 +346,19 @@ Exit emit_time_loop(const Options& options, const SymbolicKernel& kernel, const 
   if (!with) return code;
   const auto made =
       compile_recurrent_kernel(kernel, model, {*with, static_cast<std::size_t>(options.schedule.jobs)}, std::nullopt);
-  if (!made) return fail(Exit::no_answer, made.diagnostics());
+  if (!made) {
+    const SymbolicCompilation loops = compile_plain_loops(kernel, model, *with, made.diagnostics().front());
+    fail(Exit::ok, loops.problems);  // warnings
+    const auto files = emit(*loops.program, model);
+    if (!files) return fail(Exit::no_answer, files.diagnostics());
+    std::error_code problem;
+    std::filesystem::create_directories(options.output, problem);
+    if (problem)
+      return fail(Exit::wrong_input, fmt::format("cannot write to '{}': {}", options.output, problem.message()));
+    Options in_folder = options;
+    in_folder.output = (std::filesystem::path(options.output) / files->front().name).string();
+    return deliver_files(in_folder, *files);
+  }
   return deliver_program(options, made->compiled, made->sampled.models[0].kernel, model);
 }
 

@@ -19,7 +19,7 @@ struct SymbolicPartProgram {
   SymbolicKernel kernel;
   std::optional<Program> fixed;
   std::optional<SymbolicProgram> rows;
-  std::string why_loops;  ///< neither: why there is no better code
+  std::string why_loops;  ///< of the part, if it is neither, or of one of its statements
 };
 
 /// An input, output or tensor between parts.

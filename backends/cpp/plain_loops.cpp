@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "backends/cpp/statement_text.h"
 #include "backends/cpp/text/element_text.h"
@@ -41,12 +42,20 @@ class StatementLoops {
         machine_(context.machine),
         text_of_(kernel_, s, context.elements, context.sizes, context.tensors),
         in_order_(context.in_order) {
+    const Repeat* const repeat = repeat_of(kernel_.sample, s);
     for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d)
-      (statement_.domain.dims[d].kind == DimKind::parallel ? parallel_ : reduced_).push_back(d);
+      if (repeat != nullptr && statement_.domain.dims[d].name == repeat->dim)
+        step_ = d;
+      else
+        (statement_.domain.dims[d].kind == DimKind::parallel ? parallel_ : reduced_).push_back(d);
   }
 
+  /// Of a recurrence: the parameter that says which step it is.
+  std::string step() const { return step_ ? ", [[maybe_unused]] long " + dim_name(*step_) : ""; }
+
   std::string print() {
-    if (const auto scatter = scatter_of(kernel_, number_)) return print_scatter(*scatter);
+    const auto scatter = scatter_of(kernel_, number_);
+    if (scatter && !(step_ && scatter->has(symbolic_name(*step_)))) return print_scatter(*scatter);
     const bool sums = !reduced_.empty();
     const auto inner = innermost();
     const bool inner_sums = inner && statement_.domain.dims[*inner].kind == DimKind::reduction;
@@ -158,6 +167,7 @@ class StatementLoops {
     std::optional<std::size_t> best;
     int best_score = 0;
     for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d) {
+      if (d == step_) continue;
       const bool sums = statement_.domain.dims[d].kind == DimKind::reduction;
       if (sums && in_order_ && d != reduced_.back()) continue;
       int score = sums ? 0 : 1;
@@ -208,49 +218,114 @@ class StatementLoops {
   StatementText text_of_;
   bool in_order_;
   std::vector<std::size_t> parallel_, reduced_;
+  std::optional<std::size_t> step_;  ///< the dim of the recurrence, which the caller walks
   int depth_ = 2;
   std::string text_;
 };
 
+/// What a function of loops calls its arguments.
+struct LoopArguments {
+  std::vector<std::string> tensors;  ///< by tensor; empty: it is no argument
+  Spelled sizes;
+  std::string list;
+};
+LoopArguments loop_arguments(const SymbolicKernel& kernel, const HardwareModel& machine,
+                             const std::vector<TensorId>& tensors) {
+  LoopArguments arguments;
+  arguments.tensors.resize(kernel.sample.tensors.size());
+  Names taken;
+  for (const TensorId id : tensors) {
+    const Tensor& tensor = kernel.sample.tensors[id.index()];
+    const bool input = role_of(kernel.sample, id) == Role::input;
+    arguments.tensors[id.index()] = taken.unique("t_" + identifier(tensor.name));
+    arguments.list += fmt::format("{}{}{}* __restrict {}", arguments.list.empty() ? "" : ", ", input ? "const " : "",
+                                  element_type(machine, tensor.dtype), arguments.tensors[id.index()]);
+  }
+  for (const SymbolicSize& size : kernel.facts.sizes) {
+    arguments.sizes[size.name] = taken.unique("n_" + identifier(size.name));
+    arguments.list +=
+        fmt::format("{}[[maybe_unused]] long {}", arguments.list.empty() ? "" : ", ", arguments.sizes[size.name]);
+  }
+  return arguments;
+}
+
+void take_needs(const ElementText& elements, Surroundings& around) {
+  around.helpers.insert(elements.used_helpers().begin(), elements.used_helpers().end());
+  around.includes.insert(elements.includes().begin(), elements.includes().end());
+}
+
+bool is_written_before(const SymbolicKernel& kernel, std::size_t statement) {
+  const auto& statements = kernel.sample.statements;
+  return std::any_of(statements.begin(), statements.begin() + static_cast<std::ptrdiff_t>(statement),
+                     [&](const Computation& one) { return one.write.tensor == statements[statement].write.tensor; });
+}
+
 }  // namespace
+
+std::vector<TensorId> plain_statement_tensors(const SymbolicKernel& kernel, std::size_t statement) {
+  std::set<TensorId> used;
+  const Computation& computation = kernel.sample.statements[statement];
+  for (int a = 0; a < access_count(computation); ++a) used.insert(access_of(computation, a).tensor);
+  return {used.begin(), used.end()};
+}
+
+std::string first_values_text(const SymbolicKernel& kernel, std::size_t s, const HardwareModel& machine,
+                              const std::string& array, const Spelled& sizes, Surroundings& around) {
+  const Computation& statement = kernel.sample.statements[s];
+  const std::size_t to = statement.write.tensor.index();
+  const Tensor& tensor = kernel.sample.tensors[to];
+  if (is_written_before(kernel, s) || tensor.inout ||
+      (statement.reduction == Reduction::assign && writes_whole(kernel, s)))
+    return "";
+  ElementText elements(machine);
+  const double value = as_double(tensor.dtype, identity(statement.reduction, tensor.dtype));
+  std::string loops, at;
+  const std::vector<AffineExpr>& strides = kernel.strides[to];
+  if (strides.empty()) {
+    loops = fmt::format("for (long e = 0; e < {}; ++e) ", count_text(kernel.shapes[to], sizes)), at = "e";
+  } else {
+    for (std::size_t d = 0; d < strides.size(); ++d) {
+      loops += fmt::format("for (long e{0} = 0; e{0} < {1}; ++e{0}) ", d, affine_text(kernel.shapes[to][d], sizes));
+      at += fmt::format("{}e{} * {}", d == 0 ? "" : " + ", d, affine_text(strides[d], sizes));
+    }
+  }
+  const std::string text =
+      "  " + loops +
+      elements.statement(Reduction::assign, tensor.dtype, fmt::format("{}[{}]", array, at.empty() ? "0" : at),
+                         constant(value, tensor.dtype), {}) +
+      "\n";
+  take_needs(elements, around);
+  return text;
+}
+
+std::string print_plain_statement(const SymbolicKernel& kernel, std::size_t statement, const HardwareModel& machine,
+                                  const std::string& name, bool in_order, Surroundings& around) {
+  const LoopArguments arguments = loop_arguments(kernel, machine, plain_statement_tensors(kernel, statement));
+  ElementText elements(machine, !in_order);
+  StatementLoops loops({kernel, machine, elements, arguments.sizes, arguments.tensors, in_order}, statement);
+  const std::string text =
+      comment(print_formula(kernel.sample.statements[statement], kernel.sample.tensors), " ") +
+      fmt::format("{} void {}({}{}) {{\n{}}}\n", own_frame, name, arguments.list, loops.step(), loops.print());
+  take_needs(elements, around);
+  return text;
+}
 
 Result<std::string> print_plain_loops(const SymbolicKernel& kernel, const HardwareModel& machine,
                                       const std::string& name, bool in_order, Surroundings& around) {
   if (!kernel.sample.repeats.empty()) return error("a recurrence has no loops for all sizes");
-  Names taken;
-  Spelled sizes;
-  std::vector<std::string> tensors;
-  std::string list;
-  for (std::size_t t = 0; t < kernel.sample.tensors.size(); ++t) {
-    const Tensor& tensor = kernel.sample.tensors[t];
-    const bool input = role_of(kernel.sample, make_id<TensorId>(t)) == Role::input;
-    tensors.push_back(taken.unique("t_" + identifier(tensor.name)));
-    list += fmt::format("{}{}{}* __restrict {}", list.empty() ? "" : ", ", input ? "const " : "",
-                        element_type(machine, tensor.dtype), tensors.back());
-  }
-  for (const SymbolicSize& size : kernel.facts.sizes) {
-    sizes[size.name] = taken.unique("n_" + identifier(size.name));
-    list += fmt::format("{}[[maybe_unused]] long {}", list.empty() ? "" : ", ", sizes[size.name]);
-  }
+  std::vector<TensorId> all;
+  for (std::size_t t = 0; t < kernel.sample.tensors.size(); ++t) all.push_back(make_id<TensorId>(t));
+  const LoopArguments arguments = loop_arguments(kernel, machine, all);
   ElementText elements(machine, !in_order);
-  std::string text = fmt::format("static void {}({}) {{\n", name, list);
-  std::vector<bool> begun(tensors.size(), false);
+  std::string text = fmt::format("static void {}({}) {{\n", name, arguments.list);
   for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
     const Computation& statement = kernel.sample.statements[s];
-    const std::size_t to = statement.write.tensor.index();
-    const Tensor& tensor = kernel.sample.tensors[to];
     text += comment(print_formula(statement, kernel.sample.tensors), "   ");
-    if (!begun[to] && !tensor.inout && (statement.reduction != Reduction::assign || !writes_whole(kernel, s))) {
-      const double value = as_double(tensor.dtype, identity(statement.reduction, tensor.dtype));
-      text += fmt::format(
-          "  for (long e = 0; e < {}; ++e) {}\n", count_text(kernel.shapes[to], sizes),
-          elements.statement(Reduction::assign, tensor.dtype, tensors[to] + "[e]", constant(value, tensor.dtype), {}));
-    }
-    begun[to] = true;
-    text += StatementLoops({kernel, machine, elements, sizes, tensors, in_order}, s).print();
+    text += first_values_text(kernel, s, machine, arguments.tensors[statement.write.tensor.index()], arguments.sizes,
+                              around);
+    text += StatementLoops({kernel, machine, elements, arguments.sizes, arguments.tensors, in_order}, s).print();
   }
-  around.helpers.insert(elements.used_helpers().begin(), elements.used_helpers().end());
-  around.includes.insert(elements.includes().begin(), elements.includes().end());
+  take_needs(elements, around);
   return text + "}\n";
 }
 

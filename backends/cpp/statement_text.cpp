@@ -34,15 +34,22 @@ std::string count_text(const std::vector<AffineExpr>& shape, const std::map<std:
   return text.empty() ? "1" : text;
 }
 
-std::string affine_helpers() {
-  return R"(namespace {
+const std::string clamping_helper = R"(namespace {
 
-[[maybe_unused]] inline long isamap_floor_div(long a, long b) { return a / b - (a % b < 0 ? 1 : 0); }
 [[maybe_unused]] inline long isamap_clamped(long at, long extent) { return at < 0 ? 0 : at < extent ? at : extent - 1; }
 
 }  // namespace
 
 )";
+
+std::string affine_helpers() {
+  return R"(namespace {
+
+[[maybe_unused]] inline long isamap_floor_div(long a, long b) { return a / b - (a % b < 0 ? 1 : 0); }
+
+}  // namespace
+
+)" + clamping_helper;
 }
 
 StatementText::StatementText(const SymbolicKernel& kernel, std::size_t statement, ElementText& elements,
@@ -66,18 +73,22 @@ const std::vector<AffineExpr>& StatementText::shape_of(int access) const {
   return kernel_.shapes[access_of(statement_, access).tensor.index()];
 }
 
-/// Row-major position of an access.
+/// Position of an access: row-major, or by the strides of the tensor.
 std::string StatementText::address(int access) const {
   const Access& sample = access_of(statement_, access);
   const auto& index = symbolic_.index[static_cast<std::size_t>(access)];
   const auto& shape = shape_of(access);
+  const auto& strides = kernel_.strides[sample.tensor.index()];
   std::string at;
   for (std::size_t d = 0; d < index.size(); ++d) {
     std::string one = affine_text(index[d], names_);
     if (sample.computed && sample.computed->axis == static_cast<int>(d))
       one = fmt::format("isamap_clamped(static_cast<long>({}), {})",
                         places_[static_cast<std::size_t>(sample.computed->read)], affine_text(shape[d], names_));
-    at = at.empty() ? one : fmt::format("({}) * ({}) + {}", at, affine_text(shape[d], names_), one);
+    if (!strides.empty())
+      at += fmt::format("{}({}) * ({})", at.empty() ? "" : " + ", one, affine_text(strides[d], names_));
+    else
+      at = at.empty() ? one : fmt::format("({}) * ({}) + {}", at, affine_text(shape[d], names_), one);
   }
   return at.empty() ? "0" : at;
 }

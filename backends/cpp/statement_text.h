@@ -20,6 +20,8 @@ std::string affine_text(const AffineExpr& e, const std::map<std::string, std::st
 std::string count_text(const std::vector<AffineExpr>& shape, const std::map<std::string, std::string>& names);
 /// The definition of isamap_floor_div and isamap_clamped.
 std::string affine_helpers();
+/// Of isamap_clamped alone.
+extern const std::string clamping_helper;
 
 class StatementText {
  public:

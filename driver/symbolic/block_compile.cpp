@@ -13,6 +13,7 @@
 #include "driver/symbolic/grid_plan.h"
 #include "driver/symbolic/grid_price.h"
 #include "driver/symbolic/grid_versions.h"
+#include "driver/symbolic/statement_loops.h"
 #include "driver/symbolic/symbolic_arguments.h"
 #include "ir/symbolic/facts.h"
 #include "isamap/scheduler.h"
@@ -176,6 +177,10 @@ Grid limited_to(const Grid& grid, const SymbolicKernel& kernel, const std::vecto
 /// None of its schedules lowers.
 bool is_refused(const PlannedGrid& plan) { return !plan.lowered && plan.next.empty(); }
 
+bool is_refused(const std::vector<PlannedGrid>& plans) {
+  return std::all_of(plans.begin(), plans.end(), [](const PlannedGrid& plan) { return is_refused(plan); });
+}
+
 double price_of(const PlannedGrid& plan, const Bindings& sizes, const HardwareModel& model,
                 const CompileOptions& options) {
   if (is_refused(plan)) return kIllegal;
@@ -268,24 +273,27 @@ std::vector<GridCandidate> find_candidates(std::vector<std::vector<PlannedGrid>>
   return candidates;
 }
 
-/// For each statement that is scalar code in the last version, which serves all sizes that no other does, because no
-/// program of instructions serves them.
-Diagnostics scalar_warnings(const SymbolicKernel& kernel, const std::vector<GuardedSchedule>& versions,
-                            const std::vector<GridCandidate>& candidates) {
-  Diagnostics warnings;
-  std::string sizes;
-  for (const auto& [name, value] : kernel.at) sizes += fmt::format("{}{}={}", sizes.empty() ? "" : ",", name, value);
-  for (std::size_t s = 0; s < kernel.sample.statements.size(); ++s) {
-    const auto why = [&](const GuardedSchedule& version) { return candidates[version.schedule].grids[s]->why_scalar; };
-    if (versions.empty() || why(versions.back()).empty()) continue;
-    Diagnostic warning = error_at(kernel.sample.where,
-                                  fmt::format("{} is scalar code: no program of instructions serves all sizes: {}",
-                                              kernel.sample.statements[s].name, why(versions.back()).front().message),
-                                  "bind sizes: --sizes " + sizes);
-    warning.severity = Severity::warning;
-    warnings.push_back(std::move(warning));
+std::vector<GuardedSchedule> written_versions(const CompileOptions& options) {
+  std::vector<GuardedSchedule> versions;
+  for (std::size_t v = 0; v < options.versions.size(); ++v) versions.push_back({v, options.versions[v].when});
+  return versions;
+}
+
+std::vector<GuardedSchedule> any_version(const std::vector<GridCandidate>& candidates) {
+  const auto legal = std::find_if(candidates.begin(), candidates.end(), [](const auto& one) { return one.legal; });
+  return {{static_cast<std::size_t>(legal - candidates.begin())}};
+}
+
+std::vector<SizeSample> samples_of(const VersionQuestion& question, const std::vector<GuardedSchedule>& versions) {
+  std::vector<SizeSample> samples;
+  for (std::size_t s = 0; s < question.samples.size(); ++s) {
+    SizeSample sample{question.samples[s], std::numeric_limits<double>::max(), 0,
+                      serving(versions, question.samples[s])};
+    for (const auto& costs : question.costs) sample.best = std::min(sample.best, costs[s]);
+    sample.cycles = question.costs[versions[sample.version].schedule][s];
+    samples.push_back(std::move(sample));
   }
-  return warnings;
+  return samples;
 }
 
 class BlockCompiler {
@@ -300,11 +308,12 @@ class BlockCompiler {
   SymbolicCompilation run() {
     for (std::size_t s = 0; s < kernel_.sample.statements.size(); ++s) {
       auto shape = grid_shape(kernel_, s);
-      if (!shape) {
+      if (!shape && !may_be_loops(kernel_, s, options_)) {
         refused(Exit::no_answer, shape.diagnostics());
         return std::move(result_);
       }
-      shapes_.push_back(std::move(*shape));
+      why_no_grid_.push_back(shape ? std::nullopt : std::optional(shape.diagnostics().front()));
+      shapes_.push_back(shape ? std::move(*shape) : shape_without_axes(kernel_, s));
     }
     points_ = search_points(kernel_, versions_.few, options_.most_versions >= 2 && !is_written());
     for (std::size_t s = 0; s < shapes_.size(); ++s)
@@ -383,6 +392,11 @@ class BlockCompiler {
   bool find_grids(std::size_t s) {
     const GridShape& shape = shapes_[s];
     std::vector<PlannedGrid>& grids = grids_.emplace_back();
+    if (why_no_grid_[s]) {
+      const std::size_t versions = std::max<std::size_t>(options_.versions.size(), 1);
+      grids.assign(versions, plain_loops(kernel_, s, model_, options_, *why_no_grid_[s]));
+      return true;
+    }
     if (!options_.versions.empty()) return build_written(s);
     if (options_.most_versions < 2 || options_.hand_written) {
       find_one(s, grids);
@@ -395,6 +409,13 @@ class BlockCompiler {
             grids.push_back(planned_grid(shape, one, schedules, model_));
     }
     if (!grids.empty()) return true;
+    const bool nothing_maps = result_.problems.empty() || result_.code == Exit::no_answer;
+    if (nothing_maps && !options_.hand_written && may_be_loops(kernel_, s, options_)) {
+      const Diagnostic why = result_.problems.empty() ? no_program("that was found") : result_.problems.front();
+      grids.push_back(plain_loops(kernel_, s, model_, options_, why));
+      refused(Exit::ok, {});
+      return true;
+    }
     if (options_.hand_written || result_.problems.empty())
       refused(Exit::limit, {no_program(options_.hand_written ? "of this file" : "that was found")});
     return false;
@@ -454,12 +475,13 @@ class BlockCompiler {
   /// Only the grids of versions are lowered; where that changes what they cost, the choice is made again.
   bool choose() {
     VersionQuestion all = question();
-    if (!options_.versions.empty()) return link(comparable(all, candidates_), written_versions());
+    if (!options_.versions.empty()) return link(comparable(all, candidates_), written_versions(options_));
     while (std::any_of(candidates_.begin(), candidates_.end(), [](const GridCandidate& one) { return one.legal; })) {
       const VersionQuestion asked = comparable(all, candidates_);
       auto versions = choose_versions(asked, versions_);
       const auto is_legal = [&](const GuardedSchedule& version) { return candidates_[version.schedule].legal; };
-      if (asked.samples.empty() || !std::all_of(versions.begin(), versions.end(), is_legal)) versions = any_version();
+      if (asked.samples.empty() || !std::all_of(versions.begin(), versions.end(), is_legal))
+        versions = any_version(candidates_);
       bool changed = false;
       for (const GuardedSchedule& version : versions) changed = complete(version.schedule, all) || changed;
       if (changed && shapes_.size() > 1) {  // the cheapest grids of statements may be others now
@@ -472,15 +494,6 @@ class BlockCompiler {
     refused(Exit::limit, {no_program("that was found")});
     return false;
   }
-  std::vector<GuardedSchedule> written_versions() const {
-    std::vector<GuardedSchedule> versions;
-    for (std::size_t v = 0; v < options_.versions.size(); ++v) versions.push_back({v, options_.versions[v].when});
-    return versions;
-  }
-  std::vector<GuardedSchedule> any_version() const {
-    const auto legal = std::find_if(candidates_.begin(), candidates_.end(), [](const auto& one) { return one.legal; });
-    return {{static_cast<std::size_t>(legal - candidates_.begin())}};
-  }
   /// True: a grid had to be lowered, and its costs may have changed.
   bool complete(std::size_t candidate, VersionQuestion& question) {
     GridCandidate& one = candidates_[candidate];
@@ -488,23 +501,17 @@ class BlockCompiler {
     for (std::size_t s = 0; s < one.grids.size(); ++s) {
       if (one.grids[s]->lowered) continue;
       changed = true;
-      one.legal = one.legal && complete(shapes_[s], *one.grids[s]);
+      if (!one.legal) continue;
+      if (!complete(shapes_[s], *one.grids[s]) && !is_written() && is_refused(grids_[s]) &&
+          may_be_loops(kernel_, s, options_))
+        *one.grids[s] = plain_loops(kernel_, s, model_, options_, no_program("that was found"));
+      one.legal = one.grids[s]->lowered;
     }
     if (changed) ask_about(candidate, question);
     return changed;
   }
-  void take_samples(const VersionQuestion& question, const std::vector<GuardedSchedule>& versions) {
-    for (std::size_t s = 0; s < question.samples.size(); ++s) {
-      SizeSample sample{question.samples[s], std::numeric_limits<double>::max(), 0,
-                        serving(versions, question.samples[s])};
-      for (const auto& costs : question.costs) sample.best = std::min(sample.best, costs[s]);
-      sample.cycles = question.costs[versions[sample.version].schedule][s];
-      result_.samples.push_back(std::move(sample));
-    }
-  }
-
   bool link(const VersionQuestion& question, const std::vector<GuardedSchedule>& versions) {
-    take_samples(question, versions);
+    result_.samples = samples_of(question, versions);
     SymbolicProgram program;
     program.kernel = kernel_;
     for (std::size_t v = 0; v < versions.size(); ++v) {
@@ -512,7 +519,8 @@ class BlockCompiler {
       result_.found_at.push_back(0);
       for (const PlannedGrid* plan : candidates_[versions[v].schedule].grids) {
         result_.schedules.push_back(plan->grid.schedule);
-        program.grids.push_back(limited_to(plan->grid, kernel_, facts_of_version(versions, v)));
+        program.grids.push_back(plan->grid.loops ? plan->grid
+                                                 : limited_to(plan->grid, kernel_, facts_of_version(versions, v)));
       }
     }
     add_edges(program, model_, options_);
@@ -520,7 +528,7 @@ class BlockCompiler {
     share_packed_constants(program);
     ISAMAP_CHECK(!uncovered_sizes(program), "the versions do not cover all sizes");
     result_.code = Exit::ok;
-    result_.problems = scalar_warnings(kernel_, versions, candidates_);
+    if (!versions.empty()) result_.problems = scalar_warnings(kernel_, candidates_[versions.back().schedule].grids);
     result_.program = std::move(program);
     return true;
   }
@@ -530,8 +538,9 @@ class BlockCompiler {
   const CompileOptions& options_;
   VersionOptions versions_;
   std::vector<SearchPoint> points_;
-  std::vector<GridShape> shapes_;                ///< by statement
-  std::vector<std::vector<PlannedGrid>> grids_;  ///< by statement
+  std::vector<GridShape> shapes_;                       ///< by statement
+  std::vector<std::optional<Diagnostic>> why_no_grid_;  ///< by statement: it is plain loops
+  std::vector<std::vector<PlannedGrid>> grids_;         ///< by statement
   std::vector<GridCandidate> candidates_;
   SampledPrices prices_;
   Diagnostics why_;  ///< the first reason against a grid

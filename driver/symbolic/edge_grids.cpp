@@ -66,11 +66,17 @@ GridShape widest(GridShape shape, const std::vector<Grid>& grids) {
   return shape;
 }
 
+/// Of a tensor that is read twice a term vanishes where one of the reads lies outside, or only a part of it does.
+bool is_read_once(const GridShape& shape, TensorId tensor) {
+  const auto& reads = shape.kernel.statements[0].reads;
+  return std::count_if(reads.begin(), reads.end(), [&](const Access& read) { return read.tensor == tensor; }) == 1;
+}
+
 /// Where positions have no zones, the loops over terms of a padded tensor skip what lies outside.
 void skip_terms(Grid& grid, const SymbolicKernel& kernel, const HardwareModel& model) {
   for (const auto& [tensor, copy] : grid.shape.padded) {
     const std::size_t whole = grid.shape.tensors[tensor.index()].index();
-    if (!grid.shape.first.empty() ||
+    if (!grid.shape.first.empty() || !is_read_once(grid.shape, tensor) ||
         !may_skip(kernel.sample, kernel.sample.statements[0], grid.shape.tensors[tensor.index()]))
       continue;
     for (Block& block : grid.blocks) {
@@ -93,12 +99,14 @@ void add_edges(SymbolicProgram& program, const HardwareModel& model, const Compi
   if (options.strict_float || options.hand_written || !options.versions.empty() || kernel.statements.size() != 1)
     return;
   std::vector<Grid> known;  // of the version before
-  if (program.grids.empty()) return;
+  if (program.grids.empty() || program.grids.front().loops) return;
   const GridShape all = widest(program.grids.front().shape, program.grids);
   for (Grid& grid : program.grids) {
     const auto zones = padding_zones(grid.shape, program.kernel);
     if (!zones) skip_terms(grid, program.kernel, model);
-    if (!zones || !may_skip(kernel, kernel.statements[0], grid.shape.tensors[zones->tensor.index()])) continue;
+    if (!zones || !is_read_once(grid.shape, zones->tensor) ||
+        !may_skip(kernel, kernel.statements[0], grid.shape.tensors[zones->tensor.index()]))
+      continue;
     if (known.empty() && (known = edge_grids(edge_shapes(all, program.kernel, *zones), model, options)).empty()) return;
     grid.edges = known;
   }

@@ -91,6 +91,19 @@ class BlockPrices {
   const CostModelFactory& costs_;
 };
 
+/// Of scalar code at the sample sizes, for each point.
+Result<Cost> cost_of_loops(const Grid& grid, const HardwareModel& model, const CostModelFactory& costs,
+                           const Bindings& sizes) {
+  auto sampled = evaluate(grid.schedule, grid.shape.kernel, model, costs);
+  if (!sampled) return sampled.diagnostics();
+  double points = 1;
+  for (const AffineExpr& extent : grid.loops->extents) points *= static_cast<double>(evaluate(extent, sizes));
+  const double factor = points / std::max(points_of(grid.shape.kernel), 1.0);
+  Cost cost = std::move(sampled->total);
+  for (double* const value : {&cost.cycles, &cost.scalar_cycles, &cost.energy_pJ, &cost.bytes}) *value *= factor;
+  return cost;
+}
+
 }  // namespace
 
 std::vector<std::pair<std::size_t, std::int64_t>> runs_at(const GridAxis& axis, std::int64_t extent) {
@@ -199,6 +212,7 @@ bool has_single_round(const Grid& grid, const Bindings& sizes) {
 
 Result<Cost> cost_of(const Grid& grid, const HardwareModel& model, const CostModelFactory& costs,
                      const Bindings& sizes) {
+  if (grid.loops) return cost_of_loops(grid, model, costs, sizes);
   const std::vector<GridAxis>& axes = grid.shape.axes;
   std::vector<std::vector<std::pair<std::size_t, std::int64_t>>> runs;
   std::size_t cells = 1;

@@ -10,6 +10,7 @@
 #include "driver/symbolic/grid_versions.h"
 #include "driver/symbolic/launch_compile.h"
 #include "driver/symbolic/row_parts.h"
+#include "driver/symbolic/statement_loops.h"
 #include "hwdesc/model/program_language.h"
 #include "ir/symbolic/facts.h"
 #include "isamap/scheduler.h"
@@ -203,6 +204,16 @@ SymbolicCompilation refused(const Diagnostic& why) {
   return result;
 }
 
+/// Plain loops, unless the user asks for a schedule or the kernel has none.
+SymbolicCompilation loops_for(const SymbolicKernel& kernel, const HardwareModel& model, const CompileOptions& options,
+                              const Diagnostic& why) {
+  const bool is_cut = std::any_of(kernel.sample.statements.begin(), kernel.sample.statements.end(),
+                                  [](const Computation& one) { return !one.domain.faces.empty(); });
+  if (is_cut || options.hand_written || !options.versions.empty() || !kernel.sample.repeats.empty())
+    return refused(why);
+  return compile_plain_loops(kernel, model, options, why);
+}
+
 }  // namespace
 
 SymbolicCompilation compile_symbolic(const SymbolicKernel& kernel, const HardwareModel& model,
@@ -213,14 +224,15 @@ SymbolicCompilation compile_symbolic(const SymbolicKernel& kernel, const Hardwar
                          "bind sizes with --sizes"));
   if (std::any_of(model.symbols().begin(), model.symbols().end(),
                   [](const Symbol& s) { return !s.known_at_compile_time; }))
-    return refused(error(fmt::format("no program for all sizes: '{}' has sizes of its own at run time", model.name),
-                         "bind sizes with --sizes"));
+    return loops_for(kernel, model, options,
+                     error(fmt::format("no program for all sizes: '{}' has sizes of its own at run time", model.name),
+                           "bind sizes with --sizes"));
   auto rows = rows_of(kernel);
   const bool by_statement = !options.versions.empty() && options.versions[0].schedules.size() > 1;
   if (!rows || by_statement) return compile_blocks(kernel, model, options);
   SymbolicCompilation compiled = SymbolicCompiler(kernel, model, options, std::move(*rows)).run();
-  if (compiled.program || options.versions.empty() || kernel.sample.statements.size() > 1) return compiled;
-  // The file may have been written before sizes were bound, for a grid of blocks.
+  if (compiled.program || (!options.versions.empty() && kernel.sample.statements.size() > 1)) return compiled;
+  // Rows without a schedule; or the file was written before sizes were bound, for a grid of blocks.
   SymbolicCompilation blocks = compile_blocks(kernel, model, options);
   return blocks.program ? blocks : compiled;
 }

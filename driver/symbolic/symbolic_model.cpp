@@ -81,13 +81,25 @@ std::vector<Kernel> cut_alike(const std::vector<Model>& models, const Part& part
   return cuts;
 }
 
+/// The statement of a program that is plain loops in some version, the first one; null: there is none.
+const PlainLoops* loops_in(const SymbolicProgram& program) {
+  for (const Grid& grid : program.grids)
+    if (grid.loops) return &*grid.loops;
+  return nullptr;
+}
+
 SymbolicPartProgram compiled_part(SymbolicKernel kernel, const HardwareModel& machine, const CompileOptions& options) {
   SymbolicPartProgram code;
   if (is_sized(kernel)) {
     CompileOptions one = options;
     one.most_versions = 1;  // a model has many parts
     SymbolicCompilation made = compile_symbolic(kernel, machine, one);
-    if (made.program)
+    const PlainLoops* const loops = made.program ? loops_in(*made.program) : nullptr;
+    const auto is_loops = [](const Grid& grid) { return grid.loops.has_value(); };
+    if (loops != nullptr) code.why_loops = loops->why;
+    if (loops != nullptr && std::all_of(made.program->grids.begin(), made.program->grids.end(), is_loops))
+      made.program.reset();
+    else if (made.program)
       code.rows = std::move(*made.program);
     else
       code.why_loops = made.problems.empty() ? "no schedule" : made.problems.front().message;
@@ -387,16 +399,13 @@ class SymbolicModelCompiler {
                                         statements[parts[group.first + group.count - 1].statements.back()].name, why});
   }
 
-  /// Why a part is loops in bands, if it has better code as a whole, or strides, which loops have not.
+  /// Why a part is loops in bands, if it has better code as a whole.
   std::optional<std::string> lost_to_loops(const SymbolicBandParts& bands) {
-    const auto is_loops = [&](std::size_t program) { return argument_program(programs_.all()[program]) == nullptr; };
-    for (std::size_t k = 0; k < bands.programs.size(); ++k) {
-      const auto& strides = bands.kernels[k].strides;
+    const auto is_loops = [&](std::size_t program) { return !programs_.all()[program].why_loops.empty(); };
+    for (std::size_t k = 0; k < bands.programs.size(); ++k)
       if (is_loops(bands.programs[k]) &&
-          (!is_loops(made_.parts[bands.group.first + bands.schedule.kernels[k].part].program) ||
-           std::any_of(strides.begin(), strides.end(), [](const auto& of_tensor) { return !of_tensor.empty(); })))
+          !is_loops(made_.parts[bands.group.first + bands.schedule.kernels[k].part].program))
         return programs_.all()[bands.programs[k]].why_loops;
-    }
     return std::nullopt;
   }
 

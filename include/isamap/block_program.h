@@ -90,6 +90,8 @@ struct GridShape {
 };
 /// An error says what stands against a grid of blocks, and which size to bind.
 Result<GridShape> grid_shape(const SymbolicKernel& kernel, std::size_t statement);
+/// The statement and its tensors without axes: what plain loops compute.
+GridShape shape_without_axes(const SymbolicKernel& kernel, std::size_t statement);
 
 /// Instructions that sum pairs or quads of narrow operands leave a rest of a summed axis. With the axis rounded up to a
 /// multiple of `tile` there is none: operands are copied with zeros, whose products are zero, where the extent is no
@@ -160,6 +162,14 @@ struct Block {
   bool repeated = false;  ///< a block before it has the same code
 };
 
+/// A statement without blocks: loops over its dims, element by element (backends/cpp/plain_loops.h), which serve every
+/// size.
+struct PlainLoops {
+  std::string why;                       ///< there are no blocks
+  bool in_order = false;                 ///< sums in the order of the statement
+  std::vector<AffineExpr> extents = {};  ///< by dim, over sizes
+};
+
 struct Grid {
   GridShape shape;  ///< with runs
   std::vector<Block>
@@ -169,9 +179,11 @@ struct Grid {
   /// Of a statement that reads beyond edges: the positions at edges (program/edge_shapes.h), where the inner zone is
   /// not empty; the blocks above serve that zone then, else all positions. None: they serve all positions at all sizes.
   std::vector<Grid> edges = {};
+  std::optional<PlainLoops> loops = {};  ///< there are no blocks then, and no axes
   bool has_adding_blocks() const;
 };
 std::size_t block_count(const Grid& grid);  ///< of those that start the sum
-std::size_t body_count(const Grid& grid);   ///< all blocks with code of their own, those at edges, too
+/// All blocks with code of their own, those at edges, too; plain loops are one.
+std::size_t body_count(const Grid& grid);
 
 }  // namespace isamap

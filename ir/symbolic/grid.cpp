@@ -69,6 +69,12 @@ class GridFinder {
     return std::move(shape_);
   }
 
+  GridShape without_axes() {
+    take_tensors();
+    for (Tensor& tensor : shape_.kernel.tensors) tensor.constant = false;  // loops pack nothing
+    return std::move(shape_);
+  }
+
  private:
   Diagnostic refuse(const std::string& why, const AffineExpr& of) const { return not_for_all_sizes(kernel_, why, of); }
 
@@ -181,43 +187,71 @@ class GridFinder {
     }
     return a > 0 && outside_of(access, kernel_.sample.tensors) ? pad(a) : std::nullopt;
   }
-  /// A padded copy of what access `a` reads, unless no size leaves the shape.
+  /// A padded copy of what access `a` and the other reads of its tensor read, unless no size leaves the shape.
   std::optional<Diagnostic> pad(std::size_t a) {
     const Access& access = access_of(statement_, static_cast<int>(a));
-    Access& own = shape_.kernel.statements[0].reads[a - 1];
+    const TensorId own = shape_.kernel.statements[0].reads[a - 1].tensor;
+    if (shape_.padded.contains(own)) return std::nullopt;
     const auto refused = [&](const std::string& why) {
       return refuse(fmt::format("'{}', which is read beyond its edges, {}", tensor(access).name, why), {});
     };
-    PaddedCopy copy;
-    copy.value = *outside_of(access, kernel_.sample.tensors);
+    auto copy = copy_of_reads(access.tensor);
+    if (!copy) return refused(copy.diagnostics().front().message);
+    copy->value = *outside_of(access, kernel_.sample.tensors);
     bool leaves = false;
-    for (std::size_t d = 0; d < own.index.size(); ++d) {
-      const auto range = range_of(symbolic_.index[a][d]);
-      if (!range) return refused("has a subscript with divisions");
-      copy.low.push_back(range->first);
-      copy.extents.push_back(range->second - range->first + 1);
-      leaves = leaves || range->first < 0 ||
-               !Facts(kernel_.facts).nonnegative(kernel_.shapes[access.tensor.index()][d] - 1 - range->second);
+    for (std::size_t d = 0; d < copy->low.size(); ++d) {
+      const AffineExpr last = copy->low[d] + copy->extents[d] - 1;
+      leaves = leaves || copy->low[d] < 0 ||
+               !Facts(kernel_.facts).nonnegative(kernel_.shapes[access.tensor.index()][d] - 1 - last);
     }
     if (!leaves) return std::nullopt;
-    if (access.computed) return refused("has computed subscripts");
-    for (std::size_t b = 0; b < symbolic_.index.size(); ++b)
-      if (b != a && access_of(statement_, static_cast<int>(b)).tensor == access.tensor) return refused("is read twice");
-    const std::size_t t = own.tensor.index();
-    const DType type = shape_.kernel.tensors[t].dtype;
-    if (copy.value != 0 && type != DType::f32 && type != DType::f64)
+    if (std::any_of(statement_.reads.begin(), statement_.reads.end(),
+                    [&](const Access& read) { return read.tensor == access.tensor && read.computed; }))
+      return refused("has computed subscripts");
+    const DType type = shape_.kernel.tensors[own.index()].dtype;
+    if (copy->value != 0 && is_float(type) && type != DType::f32 && type != DType::f64)
       return refused("has a value outside that is not 0");
-    for (std::size_t d = 0; d < own.index.size(); ++d) {
-      own.index[d] = own.index[d] - copy.low[d];
+    take_copy(own, std::move(*copy));
+    return std::nullopt;
+  }
+  /// From the smallest to the largest subscript of all reads of a tensor.
+  Result<PaddedCopy> copy_of_reads(TensorId id) const {
+    PaddedCopy copy;
+    std::vector<AffineExpr> last;
+    for (std::size_t a = 1; a < symbolic_.index.size(); ++a) {
+      if (access_of(statement_, static_cast<int>(a)).tensor != id) continue;
+      const bool is_first = last.empty();
+      for (std::size_t d = 0; d < symbolic_.index[a].size(); ++d) {
+        const auto range = range_of(symbolic_.index[a][d]);
+        if (!range) return error("has a subscript with divisions");
+        if (is_first) copy.low.push_back(range->first), last.push_back(range->second);
+        copy.low[d] = std::min(copy.low[d], range->first);
+        const Facts facts(kernel_.facts);
+        if (facts.nonnegative(range->second - last[d]))
+          last[d] = range->second;
+        else if (!facts.nonnegative(last[d] - range->second))
+          return error(fmt::format("is read up to {} and up to {}", print(last[d]), print(range->second)));
+      }
+    }
+    for (std::size_t d = 0; d < last.size(); ++d) copy.extents.push_back(last[d] - copy.low[d] + 1);
+    return copy;
+  }
+  /// Reads of the tensor become reads of its copy.
+  void take_copy(TensorId own, PaddedCopy copy) {
+    const std::size_t t = own.index();
+    for (Access& read : shape_.kernel.statements[0].reads) {
+      if (read.tensor != own) continue;
+      for (std::size_t d = 0; d < read.index.size(); ++d) read.index[d] = read.index[d] - copy.low[d];
+      read.outside.reset();
+    }
+    for (std::size_t d = 0; d < copy.low.size(); ++d) {
       shape_.symbolic_extent[t][d] = !copy.extents[d].is_constant();
       if (copy.extents[d].is_constant()) shape_.kernel.tensors[t].shape[d] = copy.extents[d].constant();
     }
     shape_.strides[t] = dense_strides(copy.extents);
     shape_.kernel.tensors[t].outside.reset();
     shape_.kernel.tensors[t].strides.clear();
-    own.outside.reset();
-    shape_.padded[own.tensor] = std::move(copy);
-    return std::nullopt;
+    shape_.padded[own] = std::move(copy);
   }
   /// Smallest and largest value of a subscript; dims start at 0.
   std::optional<std::pair<std::int64_t, AffineExpr>> range_of(const AffineExpr& index) const {
@@ -263,6 +297,10 @@ std::int64_t evaluate(const SizeProduct& product, const Bindings& sizes) {
 
 Result<GridShape> grid_shape(const SymbolicKernel& kernel, std::size_t statement) {
   return GridFinder(kernel, statement).run();
+}
+
+GridShape shape_without_axes(const SymbolicKernel& kernel, std::size_t statement) {
+  return GridFinder(kernel, statement).without_axes();
 }
 
 std::optional<GridShape> rounded_up(const GridShape& shape, std::size_t axis, std::int64_t tile,
@@ -368,9 +406,9 @@ std::size_t body_count(const Grid& grid) {
     return !block.program.buffers.empty() && !block.repeated;
   }));
   for (const Grid& edge : grid.edges) count += body_count(edge);
-  return count;
+  return count + (grid.loops ? 1 : 0);
 }
 
-bool Grid::has_adding_blocks() const { return blocks.size() > block_count(*this); }
+bool Grid::has_adding_blocks() const { return !loops && blocks.size() > block_count(*this); }
 
 }  // namespace isamap

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random kernels with open sizes: `isamap run` compiles one program for all sizes and compares it at several of them.
 
-Products with either factor transposed, batches, sums, windows in one and two dims and element-wise functions of f32,
-bf16 and bytes; sizes of 0 and 1, sizes that no tile divides. Same seed, same kernel.
+Products with either factor transposed, batches, sums, windows in one and two dims, some of any width, and element-wise
+functions of f32, bf16 and bytes; sizes of 0 and 1, sizes that no tile divides. Same seed, same kernel.
 
 Prints the command of every kernel that is wrong, is refused or is compiled at each size; exit code 1 if one is wrong or
 ends without an answer.
@@ -23,7 +23,8 @@ KERNELS = [
     ("C[i,j] += A[i,k] * B[k,j]", "ijk"), ("C[i,j] += A[k,i] * B[k,j]", "ijk"), ("C[i,j] += A[i,k] * B[j,k]", "ijk"),
     ("C[i,j] += A[k,i] * B[j,k]", "ijk"), ("C[b,i,j] += A[b,i,k] * B[b,k,j]", "bijk"), ("Y[i] += A[i,k] * X[k]", "ik"),
     ("Y[i] max= A[i,k]", "ik"), ("Y[k] += A[i,k]", "ik"), ("O[n,k,p] += I[n,c,p+r] * F[k,c,r]", "nkpcr"),
-    ("O[p,q,c] += I[p+r,q+s,c] * F[r,s,c]", "pqcrs"), ("Z[i,j] = X[i,j] * Y[j] + W[i]", "ij")]
+    ("O[p,q,c] += I[p+r,q+s,c] * F[r,s,c]", "pqcrs"), ("Z[i,j] = X[i,j] * Y[j] + W[i]", "ij"),
+    ("Z[i,j] = X[i,j] * f32(value(j))", "ij"), ("Z[i] += X[i,j] * f32(value(i))", "ij")]
 TYPES = ["f32", "f32", "bf16", "bytes"]
 
 
@@ -45,10 +46,10 @@ def command(seed, targets):
     formula, types = with_types(formula, source.choice(TYPES))
     dims, sizes = [], []
     for name in names:
-        if name in "rs":
+        if name in "rs" and source.random() < 0.8:
             dims.append(f"{name}={source.choice([1, 2, 3, 5])}")
         elif source.random() < 0.65:
-            least = 1 if name in "pq" else source.choice([0, 1])
+            least = 1 if name in "pqrs" else source.choice([0, 1])
             dims.append(f"{name}={least}..{source.choice([130, 300, 1000])}")
             known = [least, 1, 2, 3, source.randint(4, 20), source.randint(15, 70), source.choice([16, 32, 48, 64, 128])]
             sizes.append(f"{name}=" + ",".join(map(str, sorted(set(source.sample(known, 2))))))

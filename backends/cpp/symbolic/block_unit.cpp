@@ -6,6 +6,7 @@
 #include <set>
 
 #include "backends/cpp/compile/compiler.h"
+#include "backends/cpp/plain_loops.h"
 #include "backends/cpp/symbolic/block_functions.h"
 #include "backends/cpp/symbolic/grid_text.h"
 #include "backends/cpp/symbolic/symbolic_entry.h"
@@ -153,12 +154,16 @@ std::vector<std::string> entry_locals(const SymbolicProgram& program) {
                                      "strip_rows", "strip_of", "edge",     "by_edges",   "all",         "clamped",
                                      "end",        "strip0",   "inner",    "copy",       "padded",      "Run",
                                      "source",     "wanted",   "Source",   "KeptCopies", "GrowingArray"};
+  const auto is_loops = [](const Grid& grid) { return grid.loops.has_value(); };
+  const bool has_loops = std::any_of(program.grids.begin(), program.grids.end(), is_loops);
+  if (has_loops) locals.insert(locals.end(), {"e", "step"});
   std::size_t most = 0;  // axes of tensors and of grids
   for (const Grid& grid : program.grids) most = std::max(most, grid.shape.axes.size());
   for (const Tensor& tensor : program.kernel.sample.tensors) most = std::max(most, tensor.shape.size());
   for (std::size_t n = 0; n < most; ++n) {
     for (const char* numbered : {"runs", "many", "r", "i", "zone", "below", "above", "shape", "extent"})
       locals.push_back(numbered + std::to_string(n));
+    if (has_loops) locals.push_back("e" + std::to_string(n));
     for (const Tensor& tensor : program.kernel.sample.tensors)
       for (const char* numbered : {"_own", "_s"})
         locals.push_back(identifier(tensor.name) + numbered + std::to_string(n));
@@ -202,6 +207,8 @@ BlockEntry entry_of(const SymbolicProgram& program, const HardwareModel& model) 
   if (!kept.empty()) entry.names.packings = names.unique(entry.name + "_packings");
   for (std::size_t g = 0; g < program.grids.size(); ++g)
     entry.names.edge_functions.push_back(names.unique(fmt::format("{}_edges{}", entry.name, g + 1)));
+  for (std::size_t s = 0; s < kernel.statements.size(); ++s)
+    entry.names.loops.push_back(names.unique(fmt::format("{}_loops{}", entry.name, s + 1)));
   return entry;
 }
 
@@ -231,7 +238,11 @@ std::string about(const SymbolicProgram& program, const HardwareModel& model, co
     const std::size_t statements = kernel.statements.size(), version = g / statements;
     if (program.versions.size() > 1 && g % statements == 0)
       out += comment(fmt::format("\nversion {}, {}:", version + 1, guard_words(program.versions[version])), " ");
-    out += comment("\nblocks:", " ") + comment(print(grid.schedule), "   ");
+    if (grid.loops)
+      out +=
+          comment(fmt::format("\n{}: plain loops: {}", kernel.statements[g % statements].name, grid.loops->why), " ");
+    else
+      out += comment("\nblocks:", " ") + comment(print(grid.schedule), "   ");
     add_assumptions(grid, assumptions);
   }
   out += comment("\nassumptions:\narguments do not overlap\n", " ");
@@ -375,17 +386,34 @@ std::string row_bytes(const SymbolicProgram& program, const StripGroup& group, c
   return text;
 }
 
+/// Of statements that are plain loops in any version.
+std::string loop_functions(const SymbolicProgram& program, const HardwareModel& model, const EntryNames& names,
+                           Surroundings& around) {
+  const std::size_t statements = program.kernel.sample.statements.size();
+  std::string text;
+  for (std::size_t s = 0; s < statements; ++s)
+    for (std::size_t g = s; g < program.grids.size(); g += statements) {
+      const auto& loops = program.grids[g].loops;
+      if (!loops) continue;
+      text += print_plain_statement(program.kernel, s, model, names.loops[s], loops->in_order, around) + "\n";
+      break;
+    }
+  return text.empty() ? text : clamping_helper + text;
+}
+
 class VersionPrinter {
  public:
   VersionPrinter(const SymbolicProgram& program, const HardwareModel& model, const EntryNames& names,
-                 const BlockFunctions& functions, const EdgeFunctions& edges)
+                 BlockFunctions& functions, const EdgeFunctions& edges)
       : program_(program), model_(model), names_(names), functions_(functions), edges_(edges) {}
 
   /// The statements of version `v`, group by group.
-  std::string print(std::size_t v) const {
+  std::string print(std::size_t v) {
     std::string text;
     for (const StripGroup& group : groups(v))
-      text += group.count > 1 ? strips(v, group) : grid(v, group.first, nullptr);
+      text += group.count > 1                                        ? strips(v, group)
+              : program_.grids[v * statements() + group.first].loops ? loops(group.first)
+                                                                     : grid(v, group.first, nullptr);
     return text;
   }
   std::vector<StripGroup> groups(std::size_t v) const {
@@ -407,6 +435,31 @@ class VersionPrinter {
 
  private:
   std::size_t statements() const { return program_.kernel.sample.statements.size(); }
+
+  /// A call of the statement's loops; statements of a recurrence are called in a loop over its steps.
+  std::string loops(std::size_t s) {
+    const SymbolicKernel& kernel = program_.kernel;
+    const Repeat* const repeat = repeat_of(kernel.sample, s);
+    std::string text;
+    const std::size_t end = repeat == nullptr ? s + 1 : s == repeat->first ? s + repeat->count : s;
+    for (std::size_t one = s; one < end; ++one) {
+      const TensorId to = kernel.sample.statements[one].write.tensor;
+      text += first_values_text(kernel, one, model_, names_.pointers.at(to), names_.sizes, functions_.around);
+    }
+    if (repeat != nullptr && s == repeat->first) {
+      const auto number = static_cast<std::size_t>(repeat - kernel.sample.repeats.data());
+      const std::string steps = size_text(kernel.steps[number], names_.sizes);
+      text += repeat->backward ? fmt::format("  for (long step = {}; step-- > 0;) {{\n", steps)
+                               : fmt::format("  for (long step = 0; step < {}; ++step) {{\n", steps);
+    }
+    std::string list;
+    for (const TensorId id : plain_statement_tensors(kernel, s))
+      list += (list.empty() ? "" : ", ") + names_.pointers.at(id);
+    for (const SymbolicSize& size : kernel.facts.sizes) list += (list.empty() ? "" : ", ") + names_.sizes.at(size.name);
+    const bool has_step = repeat != nullptr && kernel.sample.statements[s].domain.find(repeat->dim) >= 0;
+    text += fmt::format("  {}({}{});\n", names_.loops[s], list, has_step ? ", step" : "");
+    return text + (repeat != nullptr && s + 1 == repeat->first + repeat->count ? "  }\n" : "");
+  }
 
   std::string grid(std::size_t v, std::size_t s, const Strip* strip) const {
     const std::size_t g = v * statements() + s;
@@ -437,7 +490,7 @@ class VersionPrinter {
   const SymbolicProgram& program_;
   const HardwareModel& model_;
   const EntryNames& names_;
-  const BlockFunctions& functions_;
+  BlockFunctions& functions_;  ///< takes what first values need
   const EdgeFunctions& edges_;
 };
 
@@ -455,10 +508,11 @@ Result<TranslationUnit> print_block_unit(const SymbolicProgram& program, const H
   if (!functions) return functions.diagnostics();
   TranslationUnit unit;
   const EdgeFunctions edges = edge_functions(program, model, entry, *functions);
-  const VersionPrinter versions(program, model, entry.names, *functions, edges);
+  VersionPrinter versions(program, model, entry.names, *functions, edges);
   std::string text = entry_head(program, model, entry, versions.local());
   for (std::size_t v = 0; v < program.versions.size(); ++v)
     text += guarded_text(program.versions[v], versions.print(v), entry.names);
+  functions->tiles += loop_functions(program, model, entry.names, functions->around);
   const std::string &tiles = functions->tiles, rests = functions->rests + edges.text;
   functions->around.includes.insert({"<cstdio>", "<cstring>"});
   const auto pack = pack_text(program, model, entry, functions->around, unit);

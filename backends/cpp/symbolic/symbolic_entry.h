@@ -27,6 +27,7 @@ struct EntryNames {
   std::string packings = {};                     ///< counts calls of NAME_pack; empty: copies of constants are not kept
   std::vector<std::string> edge_functions = {};  ///< of positions at edges, at most one a grid
   std::string edges = {};                        ///< calls the function of the grids at edges: "NAME_edges1(..);"
+  std::vector<std::string> loops = {};           ///< by statement: the function of its plain loops
   std::string once = {};                         ///< condition of what is done for the first strip only: "if (..)"
 };
 
