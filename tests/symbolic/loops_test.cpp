@@ -42,8 +42,8 @@ const std::vector<LoopCase> loop_cases = {
      {0}},
     {"TwoWriters",
      "kernel: writers\n" + rows_and_columns +
-         "tensors: {A: {shape: [M, N]}, T: {shape: [M + 1, N]}, C: {shape: [M, N]}}\n"
-         "compute: ['T[0,j] = 2*A[0,j]', 'T[i+1,j] = A[i,j] + 1', 'C[i,j] = T[i,j] * T[i+1,j]']\n",
+         "tensors: {A: {shape: [M, 8]}, B: {shape: [N, 8]}, T: {shape: [2, 8]}, C: {shape: [M, 8]}}\n"
+         "compute: ['T[0,j] += A[i,j]', 'T[1,j] += B[k,j]', 'C[i,j] = T[0,j] * A[i,j] + T[1,j]']\n",
      {0, 1}},
     {"ReadsWhatItWrites",
      "kernel: update\n" + rows_and_columns +
@@ -72,6 +72,7 @@ class SymbolicLoops : public testing::TestWithParam<std::size_t> {};
 TEST_P(SymbolicLoops, ServeEverySize) {
   const LoopCase& one = loop_cases[GetParam()];
   const SymbolicKernel kernel = symbolic_kernel(one.text);
+  ASSERT_EQ(kernel.facts.sizes.size(), 2U);
   CompileOptions options;
   options.schedule.max_evaluations = 40;
   options.most_versions = 1;
