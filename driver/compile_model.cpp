@@ -11,6 +11,7 @@
 #include "backends/model_runner.h"
 #include "driver/execute.h"
 #include "driver/overwritten_in_place.h"
+#include "driver/plan/band_price.h"
 #include "frontends/layers.h"
 #include "hwdesc/model/program_language.h"
 #include "support/stopwatch.h"
@@ -73,7 +74,8 @@ class ModelCompiler {
     return known->second;
   }
 
-  /// Those of bands first, as they are numbered: so the programs that are known have the smallest numbers.
+  /// Those of bands first, as they are numbered (but those with weights of their own in each band): so the programs
+  /// that are known have the smallest numbers.
   void compile_all() {
     const std::vector<Overwriting> overwriting =
         read_ ? all_overwriting(model_.kernel, made_, store_.machine()) : std::vector<Overwriting>{};
@@ -106,7 +108,9 @@ class ModelCompiler {
       const BandKernel& kernel = bands.schedule.kernels[k];
       const std::size_t part = group.first + kernel.part;
       bands.kernels.push_back(cut_rows(model_.kernel, made_.plan.parts[part], bands.schedule, k));
-      bands.programs.push_back(program_of(bands.kernels.back(), part, Between::bands));
+      const Between between =
+          kernel.rest ? Between::bands : weights_between(model_.kernel, made_.plan.parts[part], bands.schedule);
+      bands.programs.push_back(program_of(bands.kernels.back(), part, between));
       if (calls[k] <= most[kernel.part]) continue;
       most[kernel.part] = calls[k];
       made_.parts[part].program = bands.programs.back();

@@ -21,6 +21,7 @@ class BandPrice {
     for (const Unit& unit : machine.units()) call_ = std::max(call_, unit.loop_end);
     cold_ = machine.timing.between_runs > caches.second;
     for (const Part& part : tried.parts) rows_.push_back(*rows_of(kernel, part, tried.schedule.axes));
+    for (const Part& part : tried.parts) between_.push_back(weights_between(kernel, part, tried.schedule));
     only_rows_ = reads_only_rows(kernel, tried.parts, tried.schedule);
     outside_ = std::max(1.0, outside_bytes());
     for (std::size_t p = tried.parts.size(); p-- > 0;)
@@ -28,7 +29,10 @@ class BandPrice {
   }
 
   double run() const {
-    double sum = cold_ ? exposed_ * weight_bytes(kernel_, tried_.parts) / caches_.far : 0;
+    std::vector<Part> warm;  // in all bands but the first
+    for (std::size_t p = 0; p < tried_.parts.size(); ++p)
+      if (between_[p] == Between::bands) warm.push_back(tried_.parts[p]);
+    double sum = cold_ ? exposed_ * weight_bytes(kernel_, warm) / caches_.far : 0;
     std::vector<double> of_part;
     for (std::size_t p = 0; p < tried_.parts.size(); ++p) of_part.push_back(of_call(p));
     for (const BandLoop& loop : tried_.schedule.loops)
@@ -74,7 +78,7 @@ class BandPrice {
       near += bytes / caches_.near;
       written += far(id, bytes);
     }
-    return std::max({store_.price(tried_.kernels[part], Between::bands), read + written, near}) + exposed_ * read;
+    return std::max({store_.price(tried_.kernels[part], between_[part]), read + written, near}) + exposed_ * read;
   }
 
   bool is_sum(std::size_t part) const {
@@ -114,8 +118,9 @@ class BandPrice {
   const TriedBands& tried_;
   const PartStore& store_;
   const BandCaches& caches_;
-  double exposed_ = 0;          ///< share of what is read from behind the second cache
-  std::vector<PartRows> rows_;  ///< by part
+  double exposed_ = 0;            ///< share of what is read from behind the second cache
+  std::vector<PartRows> rows_;    ///< by part
+  std::vector<Between> between_;  ///< by part
   std::map<TensorId, std::size_t> first_reader_;
   double call_ = 0;     ///< cycles: the end of the loops of a call
   double outside_ = 0;  ///< bytes of all tensors outside of the bands
@@ -186,6 +191,17 @@ double shared_bytes(const Kernel& kernel, const std::vector<Part>& parts, const 
     }
   }
   return sum;
+}
+
+Between weights_between(const Kernel& kernel, const Part& part, const BandSchedule& schedule) {
+  const PartRows rows = *rows_of(kernel, part, schedule.axes);
+  double sliced = 0;
+  std::set<TensorId> seen;
+  for (const RowWindow& window : rows.reads)
+    if (const Tensor& tensor = kernel.tensors[window.tensor.index()];
+        tensor.constant && seen.insert(window.tensor).second)
+      sliced += size_of(tensor);
+  return 2 * sliced > weight_bytes(kernel, {part}) ? Between::model : Between::bands;
 }
 
 double weight_bytes(const Kernel& kernel, const std::vector<Part>& parts) {

@@ -6,8 +6,9 @@
 // Each call takes at least as long as the rows that it reads from or writes to large tensors take through the link
 // into the second cache, and those of all whole tensors out of it. A band begins their streams anew, so the share
 // `timing.exposed_starts` of what is read is not hidden behind the computation (x86_avx512: a depthwise convolution
-// that reads 1.8 MB takes 0.12 ms in bands of its own, and 0.08 ms behind its producer). Weights are fetched once for
-// all bands.
+// that reads 1.8 MB takes 0.12 ms in bands of its own, and 0.08 ms behind its producer). Weights that every band reads
+// are fetched once for all bands; of those that are sliced every band fetches its own, from where the model leaves
+// them.
 
 #include <optional>
 #include <vector>
@@ -44,6 +45,9 @@ bool reads_only_rows(const Kernel& kernel, const std::vector<Part>& parts, const
 double buffer_bytes(const Kernel& kernel, const BandSchedule& schedule);
 /// Bytes of the rows of one band of whole tensors that two of its parts read.
 double shared_bytes(const Kernel& kernel, const std::vector<Part>& parts, const BandSchedule& schedule);
+/// What evicts the weights of a part before a band reads them: the rest of the model, where most are sliced, so that no
+/// other band has read them; else the other parts of its bands.
+Between weights_between(const Kernel& kernel, const Part& part, const BandSchedule& schedule);
 /// Bytes of constants: all, or those that one band reads.
 double weight_bytes(const Kernel& kernel, const std::vector<Part>& parts);
 double weight_bytes_of_band(const Kernel& kernel, const std::vector<Part>& parts, const BandSchedule& schedule);

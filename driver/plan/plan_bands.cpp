@@ -268,9 +268,12 @@ class BandPlanner {
   }
 
   void price_all(std::vector<TriedBands>& list) {
-    std::vector<Kernel> kernels;
-    for (const TriedBands& tried : list) kernels.insert(kernels.end(), tried.kernels.begin(), tried.kernels.end());
-    store_.add(kernels, Between::bands);
+    std::map<Between, std::vector<Kernel>> kernels;
+    for (const TriedBands& tried : list)
+      for (std::size_t k = 0; k < tried.kernels.size(); ++k)  // behind those of the parts what follows a sum
+        kernels[k < tried.parts.size() ? weights_between(kernel_, tried.parts[k], tried.schedule) : Between::bands]
+            .push_back(tried.kernels[k]);
+    for (const auto& [between, some] : kernels) store_.add(some, between);
     for (TriedBands& tried : list) {
       tried.price = price_of(kernel_, tried, store_, caches_);
       const auto [known, is_new] = best_.try_emplace(tried.chains, PricedBand{tried.chains, tried.along, tried.by, 0});

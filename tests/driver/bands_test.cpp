@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "backends/model_runner.h"
+#include "driver/plan/band_price.h"
 #include "driver/plan/plan_model.h"
 #include "driver/run_model.h"
 #include "isamap/hardware.h"
@@ -253,6 +254,35 @@ residual: Y[n,p,k] = S[n,p,k] + X[n,p,k] over n: 1, p: 9, k: 8
   PlanOptions strict;
   strict.band_gain = 0.99;
   EXPECT_TRUE(plan_model(model, store_, strict).bands.empty());
+}
+
+/// A classifier whose bands sum over channels reads each of its weights once, as it does without bands.
+TEST_F(BandedModels, SlicedWeightsComeFromWhereTheModelLeavesThem) {
+  const Model model = model_of(R"(kernel classifier
+tensor X: f32[49,8]
+tensor W: f32[8,64] constant
+tensor T: f32[49,64]
+tensor P: f32[64]
+tensor V: f32[64,2048] constant
+tensor Y: f32[2048]
+expand: T[p,k] += X[p,c] * W[c,k] over p: 49, k: 64, c: 8
+pool: P[k] += T[p,k] over k: 64, p: 49
+classify: Y[m] += P[k] * V[k,m] over m: 2048, k: 64
+)");
+  HardwareModel cold = machine_;
+  cold.timing.between_runs = 1 << 30;
+  PartStore store(cold, options());
+  const std::vector<Part> parts = apart(model.kernel);
+  const BandSchedule sums = *band_schedule(model.kernel, parts, 16, "k"),
+                     rows = *band_schedule(model_of_windows().kernel, {{{1}}, {{2}}, {{3}}}, 4);
+  EXPECT_EQ(weights_between(model.kernel, parts[2], sums), Between::model);
+  EXPECT_EQ(weights_between(model.kernel, parts[1], sums), Between::bands) << "none";
+  EXPECT_EQ(weights_between(model_.kernel, {{3}}, rows), Between::bands) << "every band reads all of them";
+  PlanOptions any;
+  any.band_gain = -100;
+  const ModelPlan plan = plan_model(model, store, any);
+  EXPECT_FALSE(plan.bands.empty());
+  EXPECT_GE(plan.cost, 64 * 2048 * 4 / band_caches(cold)->far);
 }
 
 /// Every part reads rows of its own only: few of them, which the nearest cache holds until the last part has read them.
