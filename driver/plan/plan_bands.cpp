@@ -64,6 +64,16 @@ std::int64_t rows_near(std::int64_t fit, std::int64_t rows, std::int64_t unit) {
   return std::max(fit / unit * unit, std::min(fit, unit));
 }
 
+/// The kernels of all, by what evicts their weights.
+std::map<Between, std::vector<Kernel>> by_weights(const Kernel& kernel, const std::vector<TriedBands>& list) {
+  std::map<Between, std::vector<Kernel>> kernels;
+  for (const TriedBands& tried : list)
+    for (std::size_t k = 0; k < tried.kernels.size(); ++k)  // behind those of the parts what follows a sum
+      kernels[k < tried.parts.size() ? weights_between(kernel, tried.parts[k], tried.schedule) : Between::bands]
+          .push_back(tried.kernels[k]);
+  return kernels;
+}
+
 class BandPlanner {
  public:
   BandPlanner(const Kernel& kernel, const std::vector<Part>& chains, const std::vector<double>& price, PartStore& store,
@@ -268,12 +278,7 @@ class BandPlanner {
   }
 
   void price_all(std::vector<TriedBands>& list) {
-    std::map<Between, std::vector<Kernel>> kernels;
-    for (const TriedBands& tried : list)
-      for (std::size_t k = 0; k < tried.kernels.size(); ++k)  // behind those of the parts what follows a sum
-        kernels[k < tried.parts.size() ? weights_between(kernel_, tried.parts[k], tried.schedule) : Between::bands]
-            .push_back(tried.kernels[k]);
-    for (const auto& [between, some] : kernels) store_.add(some, between);
+    for (const auto& [between, kernels] : by_weights(kernel_, list)) store_.add(kernels, between);
     for (TriedBands& tried : list) {
       tried.price = price_of(kernel_, tried, store_, caches_);
       const auto [known, is_new] = best_.try_emplace(tried.chains, PricedBand{tried.chains, tried.along, tried.by, 0});

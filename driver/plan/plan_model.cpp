@@ -53,12 +53,21 @@ class ModelPlanner {
   ModelPlanner(const Model& model, PartStore& store, const PlanOptions& options)
       : kernel_(model.kernel), store_(store), options_(options) {}
 
+  /// Orders that are about as cheap as the best before joins and bands may be cheaper with them.
   ModelPlan plan() {
-    ModelPlan plan = chain_plan(kernel_);
-    plan.order = best_orders(plan, plan.orders_priced);
-    plan.cost = plan.bound = cost(plan);
-    if (plan.parts.size() > 1) join(plan);
-    return plan;
+    ModelPlan first = chain_plan(kernel_);
+    OrdersPriced orders = best_orders(first);
+    first.orders_priced = std::move(orders.said);
+    ModelPlan best = in_parts(first, orders.best);
+    for (const OrdersPriced::Other& other : orders.others) {
+      ModelPlan plan = in_parts(first, other.orders);
+      best.orders_priced.push_back(fmt::format("{}, in the parts of its plan: {:.0f} cycles, of the plan above {:.0f}",
+                                               other.said, plan.cost, best.cost));
+      if (plan.cost >= best.cost) continue;
+      plan.orders_priced = std::move(best.orders_priced);
+      best = std::move(plan);
+    }
+    return best;
   }
 
  private:
@@ -108,32 +117,84 @@ class ModelPlanner {
     return axes;
   }
 
-  Orders best_orders(ModelPlan plan, std::vector<std::string>& priced) {
+  struct OrdersPriced {
+    struct Other {
+      Orders orders;
+      std::string said;
+      double more = 0;  ///< share of the price of the best
+    };
+    Orders best;
+    std::vector<Other> others;  ///< that may be as cheap, cheapest first
+    std::vector<std::string> said;
+  };
+
+  /// Tensors of this rank as in the file.
+  Orders without_rank(Orders orders, std::size_t rank) const {
+    for (std::size_t t = 0; t < orders.size(); ++t)
+      if (kernel_.tensors[t].shape.size() == rank) orders[t].clear();
+    return orders;
+  }
+
+  OrdersPriced best_orders(ModelPlan plan) {
+    struct Tried {
+      std::size_t rank;
+      int axis;  ///< innermost; -1: as in the file
+      double price;
+    };
+    std::vector<Tried> tried;
+    std::map<std::size_t, Tried> chosen;  // by rank
+    OrdersPriced priced;
+    const auto name = [](const Tried& one) {
+      return one.axis < 0 ? fmt::format("rank {} as in the file", one.rank)
+                          : fmt::format("rank {}, axis {} innermost", one.rank, one.axis);
+    };
     std::set<std::size_t> ranks;
     for (const Tensor& tensor : kernel_.tensors) ranks.insert(tensor.shape.size());
-    Orders best;
     double least = std::numeric_limits<double>::infinity();
     for (const std::size_t rank : ranks) {
       const std::set<int> axes = axes_of(rank);
       if (axes.empty()) continue;
       if (least == std::numeric_limits<double>::infinity()) {
         least = cost(plan);
-        priced.push_back(fmt::format("as in the file: {:.0f} cycles", least));
+        priced.said.push_back(fmt::format("as in the file: {:.0f} cycles", least));
       }
-      const Orders before = best;
+      const Orders before = priced.best;
+      Tried best{rank, -1, least};
+      tried.push_back(best);
       for (const int axis : axes) {
         plan.order = innermost(before, rank, axis);
-        const double price = cost(plan);
-        priced.push_back(fmt::format("rank {}, axis {} innermost: {:.0f} cycles", rank, axis, price));
-        if (price >= least) continue;
-        least = price;
-        best = plan.order;
+        const Tried one{rank, axis, cost(plan)};
+        tried.push_back(one);
+        priced.said.push_back(fmt::format("{}: {:.0f} cycles", name(one), one.price));
+        if (one.price >= least) continue;
+        least = one.price;
+        best = one;
+        priced.best = plan.order;
       }
+      chosen.emplace(rank, best);
     }
-    return best;
+    for (const Tried& one : tried) {
+      const Tried& best = chosen.at(one.rank);
+      const double more = one.price / best.price - 1;
+      if (one.axis == best.axis || !(more <= options_.order_ties)) continue;
+      priced.others.push_back(
+          {one.axis < 0 ? without_rank(priced.best, one.rank) : innermost(priced.best, one.rank, one.axis), name(one),
+           more});
+    }
+    std::stable_sort(priced.others.begin(), priced.others.end(),
+                     [](const auto& a, const auto& b) { return a.more < b.more; });
+    if (priced.others.size() > options_.tied_orders) priced.others.resize(options_.tied_orders);
+    return priced;
   }
 
   // Parts.
+
+  ModelPlan in_parts(ModelPlan plan, const Orders& orders) {
+    plan.order = orders;
+    plan.cost = plan.bound = cost(plan);
+    if (plan.parts.size() > 1) join(plan);
+    return plan;
+  }
 
   /// Chains and pairs of them as the statements of a cover.
   void join(ModelPlan& plan) {

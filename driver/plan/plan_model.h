@@ -19,6 +19,10 @@ ModelPlan chain_plan(const Kernel& kernel);
 struct PlanOptions {
   std::string search = "ours";  ///< of cover_strategies()
   std::uint64_t seed = 0;
+  /// Orders whose chains cost at most this share more than the cheapest, and how many of them are tried with joins and
+  /// bands too, which save about that.
+  double order_ties = 0.05;
+  std::size_t tied_orders = 1;
   /// Of a pair that is priced, but on machines of command streams: each candidate of its search lowers all statements,
   /// which takes minutes for large ones.
   std::size_t joined_statements = 4;
@@ -32,7 +36,8 @@ struct PlanOptions {
 };
 
 /// 1. Orders: the chains are priced with all tensors between parts as in the file, and with one axis moved innermost,
-///    for each axis of each rank; the cheapest are kept, rank by rank.
+///    for each axis of each rank; the cheapest are kept, rank by rank. Those that cost about as much are priced with
+///    the joins and bands that follow, too, and the cheapest plan is kept.
 /// 2. Parts: pairs of chains whose tensor is the largest between them are priced together, and the cover search puts
 ///    chains and pairs together.
 ///    On machines of command streams a join gains what stays inside: pairs are those of which a tensor between can, and

@@ -285,6 +285,34 @@ classify: Y[m] += P[k] * V[k,m] over m: 2048, k: 64
   EXPECT_GE(plan.cost, 64 * 2048 * 4 / band_caches(cold)->far);
 }
 
+/// An order that is dearer part by part: only there a band of rows is one block.
+TEST_F(BandedModels, OrdersArePricedWithTheirBands) {
+  const Model model = model_of(R"(kernel block
+tensor X: f32[2,999]
+tensor W: f32[4,2] constant
+tensor T: f32[4,999] outside 0
+tensor D: f32[4,5] constant
+tensor U: f32[4,999]
+tensor P: f32[2,4] constant
+tensor Y: f32[2,999]
+expand: T[k,p] += X[c,p] * W[k,c] over k: 4, p: 999, c: 2
+depthwise: U[c,p] += T[c,p + r - 2] * D[c,r] over c: 4, p: 999, r: 5
+project: Y[k,p] += U[c,p] * P[k,c] over k: 2, p: 999, c: 4
+)");
+  PlanOptions one, any;
+  one.tied_orders = 0;
+  any.order_ties = 10;
+  const ModelPlan before = plan_model(model, store_, one), plan = plan_model(model, store_, any);
+  EXPECT_EQ(before.order, (std::vector<std::vector<int>>{}));
+  EXPECT_FALSE(plan.bands.empty());
+  EXPECT_LT(plan.cost, before.cost);
+  EXPECT_EQ(plan.orders_priced.size(), before.orders_priced.size() + 1);
+  const Model stored = in_order(model, plan.order);
+  const std::vector<TensorData> data = random_data(model.kernel, Fill::real, 3);
+  const ModelRun run = run_model(stored, compile_model(stored, plan, store_), machine_, in_order(data, plan.order), {});
+  EXPECT_EQ(run.code, Exit::ok) << render(run.problems);
+}
+
 /// Every part reads rows of its own only: few of them, which the nearest cache holds until the last part has read them.
 TEST_F(BandedModels, ASoftmaxOfManyRowsIsOnePass) {
   const Model model = model_of(R"(kernel softmax
