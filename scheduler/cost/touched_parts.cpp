@@ -57,8 +57,10 @@ void TouchedParts::touch(const Box& box, bool write, std::int64_t command,
       cell.readers.clear();
       cell.writer = command;
     } else {
-      if (cell.readers.empty() || cell.readers.back() != command) cell.readers.push_back(command);
-      if (cell.readers.size() > most_readers_kept) forget(cell.readers, end);
+      if (cell.readers.empty() || cell.readers.back() != command) {
+        if (cell.readers.size() >= most_readers_kept) forget(cell.readers, end);  // this one has no end yet
+        cell.readers.push_back(command);
+      }
     }
     std::size_t i = axes_.size();
     while (i > 0 && ++at[i - 1] == high[i - 1]) --i, at[i] = low[i];

@@ -24,8 +24,8 @@ class TouchedParts {
 
   explicit TouchedParts(std::vector<Axis> axes);
 
-  /// Adds to `before` the predecessors of a command that touches the box. `end`: end of a command; negative: not
-  /// issued.
+  /// Adds to `before` the predecessors of a command that touches the box. `end`: end of a command before it; negative:
+  /// not issued.
   void touch(const Box& box, bool write, std::int64_t command, const std::function<double(std::int64_t)>& end,
              std::vector<std::int64_t>& before);
 

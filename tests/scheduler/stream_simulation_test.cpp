@@ -169,5 +169,19 @@ TEST(TouchedParts, AShortBoxTouchesWholeParts) {
   EXPECT_EQ(before(tile, {{8, 10}}, false, 2), (std::vector<std::int64_t>{}));
 }
 
+TEST(TouchedParts, OfManyReadersTheIssuedOneThatEndsLastIsKept) {
+  TouchedParts tile({{4, 4}});
+  std::vector<std::int64_t> found;
+  for (std::int64_t command = 0; command <= 40; ++command) {
+    found.clear();
+    const auto end = [&](std::int64_t of) {
+      EXPECT_LT(of, command) << "a command has no end before it is in the queue";
+      return static_cast<double>(of);
+    };
+    tile.touch({{0, 4}}, command == 40, command, end, found);
+  }
+  EXPECT_EQ(found, (std::vector<std::int64_t>{30, 31, 32, 33, 34, 35, 36, 37, 38, 39}));
+}
+
 }  // namespace
 }  // namespace isamap
