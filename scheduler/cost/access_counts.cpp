@@ -229,10 +229,15 @@ std::optional<double> values_of(const ResolvedNest& view, const FootprintAxis& a
 /// The same; without bounds, `points`.
 double width_of(const ResolvedNest& view, const FootprintAxis& axis, std::span<const std::int64_t> extents,
                 double points) {
-  if (axis.terms.size() != 1) return values_of(view, axis, extents).value_or(points);
-  const auto [known, is_new] = axis.widths.try_emplace(extents[axis.terms.front().position], 0);
-  if (is_new) known->second = values_of(view, axis, extents).value_or(-1);
-  return known->second < 0 ? points : known->second;
+  constexpr std::size_t most_known = 4096;  // then they are forgotten
+  auto& widths = axis.widths->by_extents;
+  KnownWidths::Extents own;
+  for (const FootprintAxis::Term& term : axis.terms) own.push_back(extents[term.position]);
+  const auto known = widths.find(own);
+  if (known != widths.end()) return known->second < 0 ? points : known->second;
+  if (widths.size() >= most_known) widths.clear();
+  const double width = widths[own] = values_of(view, axis, extents).value_or(-1);
+  return width < 0 ? points : width;
 }
 
 /// Bounding box of the subscripts: each from its first to its last value, in every combination.
@@ -298,8 +303,8 @@ std::vector<AffineExpr> forms_of(const ResolvedNest& view, const StagedTile& s) 
         return !group.plain && std::any_of(group.dims.begin(), group.dims.end(), is_looped);
       }))
     return forms;
-  for (const LayoutDigit& digit : *s.facts->layout_of(s.access))
-    if (auto split = split_digit(digit.index)) forms.push_back(std::move(split->form));
+  for (const auto& split : s.facts->splits_of(s.access))
+    if (split) forms.push_back(split->form);
   return forms;
 }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <set>
+#include <span>
 
 #include "ir/legal.h"
 #include "ir/operand_use.h"
@@ -19,18 +19,20 @@ namespace isamap {
 
 namespace {
 
-/// Layout of the buffer of a stage; nullptr: in registers, or of a tensor without dims.
-const std::vector<LayoutDigit>* own_layout(const ResolvedNest& view, int stage) {
+/// Digits of a layout; nothing: unsupported ones.
+using Splits = std::span<const std::optional<SplitDigit>>;
+
+/// Layout of the buffer of a stage; empty: in registers, or of a tensor without dims.
+Splits own_layout(const ResolvedNest& view, int stage) {
   const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
-  const auto* layout = s.facts->layout_of(s.access);
-  return layout && !layout->empty() ? layout : nullptr;
+  return s.facts->splits_of(s.access);
 }
 
 /// Layout of the tile of a stage: its own, or that of the tile around it.
-const std::vector<LayoutDigit>* layout_of(const ResolvedNest& view, int stage) {
+Splits layout_of(const ResolvedNest& view, int stage) {
   for (; stage >= 0; stage = view.stages[static_cast<std::size_t>(stage)].parent)
-    if (const auto* layout = own_layout(view, stage)) return layout;
-  return nullptr;
+    if (const Splits layout = own_layout(view, stage); !layout.empty()) return layout;
+  return {};
 }
 
 /// Dim of the instruction whose elements a digit replicates; -1: a digit of the tile.
@@ -38,13 +40,6 @@ int replicated_dim(const ResolvedNest& view, const SplitDigit& split) {
   const auto name = split.form.as_dim();
   if (!view.instruction || !name || name->front() != '$') return -1;
   return view.instruction->statement().domain.find(name->substr(1));
-}
-
-Tiles tiles_of(const ResolvedNest& view, const std::vector<std::int64_t>& sizes) {
-  Tiles tiles;
-  for (std::size_t d = 0; d < sizes.size(); ++d)
-    tiles[view.statement.domain.dims[d].name] = {AffineExpr(0), std::max<std::int64_t>(1, sizes[d])};
-  return tiles;
 }
 
 /// Divisors of the divisions in the offset of an access, by dim inside; 1: of more than the dim alone.
@@ -71,19 +66,20 @@ void find_runs(TileCoordinate& w, const std::multimap<std::string, std::int64_t>
 /// Is the form contiguous at the source or destination outside?
 bool contiguous_outside(const ResolvedNest& view, int stage, const AffineExpr& form) {
   const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
-  const std::set<std::string> names = form.names();
-  if (const auto* layout = layout_of(view, s.parent)) {
-    const Tiles around = tiles_of(view, view.tiles(view.stages[static_cast<std::size_t>(s.parent)].loops));
-    const auto last = std::find_if(layout->rbegin(), layout->rend(), [&](const LayoutDigit& digit) {
-      const auto split = split_digit(digit.index);
+  const auto all_names = [&](const auto& fit) {
+    return std::all_of(form.terms().begin(), form.terms().end(),
+                       [&](const AffineTerm& term) { return fit(std::get<std::string>(term.atom)); });
+  };
+  if (const Splits layout = layout_of(view, s.parent); !layout.empty()) {
+    const std::vector<std::int64_t> around = view.tiles(view.stages[static_cast<std::size_t>(s.parent)].loops);
+    const auto last = std::find_if(layout.rbegin(), layout.rend(), [&](const std::optional<SplitDigit>& split) {
       return !split || split->modulo > 1 || replicated_dim(view, *split) >= 0 ||
-             range_over(split->form, around).extent > 1;
+             extent_over(split->form, view.statement.domain, around) > 1;
     });  // those of one point lie between no neighbours
-    const auto split = last == layout->rend() ? std::nullopt : split_digit(last->index);
-    return split && split->divide == 1 &&
-           (split->form == form || std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-              return split->form.coefficient(name) == 1;
-            }));
+    if (last == layout.rend() || !*last) return false;
+    const SplitDigit& split = **last;
+    return split.divide == 1 && (split.form == form ||
+                                 all_names([&](const std::string& name) { return split.form.coefficient(name) == 1; }));
   }
   const Access& access = access_of(view.statement, s.access);
   const std::vector<std::int64_t>& shape = view.kernel->tensors[access.tensor.index()].shape;
@@ -92,10 +88,9 @@ bool contiguous_outside(const ResolvedNest& view, int stage, const AffineExpr& f
   if (inner == 0) return true;
   const AffineExpr& last = access.index[inner - 1];
   if (last - last.constant() == form) return true;  // 2*q + s: its elements are neighbours, whatever its dims step
-  const std::set<std::string> inside = last.names();
-  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+  return all_names([&](const std::string& name) {
     const std::int64_t step = last.coefficient(name);  // 0: only in divisions, or not at all
-    return step == 1 || (step == 0 && inside.contains(name));
+    return step == 1 || (step == 0 && last.names().contains(name));
   });
 }
 
@@ -136,20 +131,21 @@ bool transposes(const Instruction& move, MemoryId inside) {
 /// Distance of neighbours along a form in the tile itself, in elements; replicas count with their whole extent. Of its
 /// blocks with `divide`: of the digit form / divide. Nothing: the tile is in registers, or has no such digit.
 std::optional<std::int64_t> distance_inside(const ResolvedNest& view, int stage, const AffineExpr& form,
-                                            const Tiles& tiles, std::int64_t divide = 1) {
-  const auto* own = own_layout(view, stage);
-  if (!own) return std::nullopt;
-  const std::vector<LayoutDigit>& layout = *own;
+                                            const std::vector<std::int64_t>& sizes, std::int64_t divide = 1) {
+  const Splits own = own_layout(view, stage);
+  if (own.empty()) return std::nullopt;
+  const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
+  const std::vector<LayoutDigit>& layout = *s.facts->layout_of(s.access);
   std::int64_t distance = 1;
   for (std::size_t i = layout.size(); i-- > 0;) {
-    const auto split = split_digit(layout[i].index);
+    const std::optional<SplitDigit>& split = own[i];
     if (!split) return std::nullopt;
     if (split->divide == divide && split->form == form) return distance;
     std::int64_t extent = split->modulo;
     if (const int d = replicated_dim(view, *split); extent == 0 && d >= 0)
       extent = view.instruction->ranges[static_cast<std::size_t>(d)].max;
     else if (extent == 0)
-      extent = digit_extent(*split, std::max<std::int64_t>(1, range_over(split->form, tiles).extent));
+      extent = digit_extent(*split, extent_over(split->form, view.statement.domain, sizes));
     distance *= extent + layout[i].pad;
   }
   return std::nullopt;
@@ -300,14 +296,13 @@ std::vector<TileCoordinate> coordinates_of(const ResolvedNest& view, int stage,
                                            const std::vector<std::int64_t>& sizes) {
   const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
   const Access& access = access_of(view.statement, s.access);
-  const Tiles tiles = tiles_of(view, sizes);
+  const IterationDomain& domain = view.statement.domain;
   std::vector<TileCoordinate> all;
   if (const int operand = operand_in_registers(view, stage); operand >= 0) {
     all = register_coordinates(view, s.access, operand, sizes);
-  } else if (const auto* layout = layout_of(view, stage)) {
+  } else if (const Splits layout = layout_of(view, stage); !layout.empty()) {
     int order = -1;
-    for (const LayoutDigit& digit : *layout) {
-      const auto split = split_digit(digit.index);
+    for (const std::optional<SplitDigit>& split : layout) {
       ++order;
       if (!split) continue;
       const auto name = split->form.as_dim();
@@ -318,7 +313,7 @@ std::vector<TileCoordinate> coordinates_of(const ResolvedNest& view, int stage,
       const auto same = [&](const TileCoordinate& w) { return w.form == split->form; };
       auto at = std::find_if(all.begin(), all.end(), same);
       if (at == all.end())
-        at = all.insert(all.end(), whole_coordinate(split->form, range_over(split->form, tiles).extent, order));
+        at = all.insert(all.end(), whole_coordinate(split->form, extent_over(split->form, domain, sizes), order));
       if (split->divide == 1 && split->modulo > 0) {
         at->contiguous = std::min(at->extent, at->block = split->modulo);
         at->block_order = order;
@@ -327,7 +322,7 @@ std::vector<TileCoordinate> coordinates_of(const ResolvedNest& view, int stage,
     }
   } else {
     for (const AffineExpr& form : natural_forms(access))
-      all.push_back(whole_coordinate(form, range_over(form, tiles).extent, static_cast<int>(all.size())));
+      all.push_back(whole_coordinate(form, extent_over(form, domain, sizes), static_cast<int>(all.size())));
   }
   if (s.parent < 0) {
     const auto divisors = divisors_of(view, access);
@@ -476,18 +471,17 @@ bool assigned_by_place(const ResolvedNest& view, int stage, const Instruction& m
 void pad_blocks(const ResolvedNest& view, int stage, const Instruction& move, std::vector<TileCoordinate>& tile) {
   const int parent = view.stages[static_cast<std::size_t>(stage)].parent;
   if (!view.instruction || parent < 0 || !fills(view, stage, move)) return;
-  const auto* outside = layout_of(view, parent);
+  const Splits outside = layout_of(view, parent);
   for (TileCoordinate& w : tile) {
     const auto name = w.form.as_dim();
     const int d = name ? view.statement.domain.find(*name) : -1;
     const int m = d < 0 ? -1 : view.instruction_dim[static_cast<std::size_t>(d)];
-    if (m < 0 || w.block <= 1 || w.extent % w.block == 0 || outside == nullptr) continue;
+    if (m < 0 || w.block <= 1 || w.extent % w.block == 0 || outside.empty()) continue;
     const bool read_as_zero = view.instruction->ranges[static_cast<std::size_t>(m)].fixed() &&
                               view.statement.domain.dims[static_cast<std::size_t>(d)].kind == DimKind::reduction;
     const bool set =
         w.dim >= 0 && move.inactive == Inactive::zero && !move.ranges[static_cast<std::size_t>(w.dim)].kept;
-    const bool padded_there = std::any_of(outside->begin(), outside->end(), [&](const LayoutDigit& digit) {
-      const auto split = split_digit(digit.index);
+    const bool padded_there = std::any_of(outside.begin(), outside.end(), [&](const auto& split) {
       return split && split->form == w.form && split->divide == 1 && split->modulo % w.block == 0 && split->modulo > 0;
     });
     if (!read_as_zero || !padded_there || set) continue;
@@ -526,9 +520,8 @@ std::vector<TileCoordinate> largest_uses(const ResolvedNest& view, int stage, co
     else
       tile.push_back({});
   }
-  const Tiles tiles = tiles_of(view, sizes);
   const auto fits = [&](const TileCoordinate& w, std::size_t d) {
-    const auto distance = distance_inside(view, stage, w.form, tiles);
+    const auto distance = distance_inside(view, stage, w.form, sizes);
     return !distance || !other_distance(move, view.memory_of(stage), d, *distance);
   };
   // Elements with replicas between them are no row: the last dim of the move covers another coordinate, or one element.
@@ -551,7 +544,7 @@ std::vector<TileCoordinate> largest_uses(const ResolvedNest& view, int stage, co
     };
     // Where uses for each of its elements would begin at addresses that the move refuses, it covers the coordinate.
     const auto key = [&](const TileCoordinate& w) {
-      const auto distance = distance_inside(view, stage, w.form, tiles).value_or(0) * element_inside(view, stage);
+      const auto distance = distance_inside(view, stage, w.form, sizes).value_or(0) * element_inside(view, stage);
       return std::pair(distance % std::max<std::int64_t>(1, alignment_inside(view, stage, move)) == 0, uses_left(w));
     };
     TileCoordinate* best = last ? &tile.back() : nullptr;
@@ -572,7 +565,7 @@ class LegalUses {
  public:
   LegalUses(const ResolvedNest& view, int stage, const Instruction& move, std::vector<TileCoordinate> tile)
       : view_(view), stage_(stage), move_(move), at_(std::move(tile)), found_(at_), extents_(least_extents(move)) {
-    tiles_ = tiles_of(view, view.tiles(view.stages[static_cast<std::size_t>(stage)].loops));
+    sizes_ = view.tiles(view.stages[static_cast<std::size_t>(stage)].loops);
   }
 
   /// The first with the fewest uses, in the order of move_tilings.cpp; what it was if no points are legal.
@@ -608,9 +601,9 @@ class LegalUses {
 
   /// Do whole blocks follow one another, and do uses begin at addresses that the tile's memory and the move accept?
   bool in_place(const TileCoordinate& w, std::int64_t points) const {
-    const auto near = distance_inside(view_, stage_, w.form, tiles_);
+    const auto near = distance_inside(view_, stage_, w.form, sizes_);
     if (!near) return points <= std::max(w.block, w.contiguous);
-    const auto far = w.block > 1 ? distance_inside(view_, stage_, w.form, tiles_, w.block) : std::nullopt;
+    const auto far = w.block > 1 ? distance_inside(view_, stage_, w.form, sizes_, w.block) : std::nullopt;
     if (w.block > 1 && points > w.block && w.extent > w.block && far != *near * w.block) return false;
     if (points >= w.extent) return true;
     const std::int64_t unit = alignment_inside(view_, stage_, move_);
@@ -623,7 +616,7 @@ class LegalUses {
   const Instruction& move_;
   std::vector<TileCoordinate> at_, found_;
   std::vector<std::int64_t> extents_;
-  Tiles tiles_;
+  std::vector<std::int64_t> sizes_;
   double fewest_ = 0;
 };
 

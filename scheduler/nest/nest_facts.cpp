@@ -33,6 +33,7 @@ FootprintGroup group_of(const AffineExpr& e, const IterationDomain& domain) {
   FootprintGroup group;
   FootprintAxis axis;
   axis.linear = group.linear = e.is_linear();
+  if (!axis.linear) axis.widths = std::make_shared<KnownWidths>();
   axis.expr = e;
   for (const std::string& name : e.names()) {
     const int d = domain.find(name);
@@ -208,8 +209,8 @@ class StageCheck {
                         : -1;
       if (d >= 0) facts_.copies *= static_cast<double>(nest_.instruction->ranges[static_cast<std::size_t>(d)].max);
     }
-    for (const LayoutDigit& digit : facts_.stage.layout) {
-      auto split = split_digit(digit.index);
+    split(facts_.stage.layout);
+    for (auto split : facts_.splits.front()) {
       const auto name = split ? split->form.as_dim() : std::nullopt;
       facts_.of_dims = facts_.of_dims && split && !(name && name->front() == '$');
       if (!split) return facts_.digits.clear();
@@ -223,10 +224,16 @@ class StageCheck {
     const Pairing pairing = pair(nest_.statement, nest_.instruction, nest_.mapping);
     for (const int access : facts_.accesses) {
       facts_.defaults.push_back(default_layout(pairing, access, facts_.memory, model_));
+      split(facts_.defaults.back());
       std::vector<SplitDigit>& digits = facts_.default_digits.emplace_back();
-      for (const LayoutDigit& digit : facts_.defaults.back())
-        if (auto split = split_digit(digit.index)) digits.push_back(std::move(*split));
+      for (const auto& split : facts_.splits.back())
+        if (split) digits.push_back(*split);
     }
+  }
+
+  void split(const std::vector<LayoutDigit>& layout) {
+    auto& splits = facts_.splits.emplace_back();
+    for (const LayoutDigit& digit : layout) splits.push_back(split_digit(digit.index));
   }
 
   void initial_value() {
@@ -377,6 +384,13 @@ std::span<const SplitDigit> StageFacts::digits_of(int access) const {
   if (!stage.layout.empty()) return digits;
   const auto at = static_cast<std::size_t>(std::find(accesses.begin(), accesses.end(), access) - accesses.begin());
   return at < default_digits.size() ? std::span<const SplitDigit>(default_digits[at]) : std::span<const SplitDigit>();
+}
+
+std::span<const std::optional<SplitDigit>> StageFacts::splits_of(int access) const {
+  const auto own = std::find(accesses.begin(), accesses.end(), access) - accesses.begin();
+  const auto at = stage.layout.empty() ? static_cast<std::size_t>(own) : 0;
+  if (at >= splits.size()) return {};
+  return splits[at];
 }
 
 std::optional<Diagnostic> missing_buffers(const Stage& stage, const Memory& memory) {

@@ -3,6 +3,8 @@
 // What the nests of a statement have in common: what a `do` line and a `stage` line determine by themselves, without
 // the loops around them. A search estimates thousands of nests with the same few lines, so each is resolved once.
 
+#include <boost/container/small_vector.hpp>
+#include <boost/container_hash/hash.hpp>
 #include <memory>
 #include <optional>
 #include <set>
@@ -20,6 +22,15 @@
 
 namespace isamap {
 
+/// Numbers of values of a quasi-affine subscript, by the extents of its dims. Filled on use.
+struct KnownWidths {
+  using Extents = boost::container::small_vector<std::int64_t, 4>;
+  struct Hash {
+    std::size_t operator()(const Extents& extents) const { return boost::hash_range(extents.begin(), extents.end()); }
+  };
+  std::unordered_map<Extents, double, Hash> by_extents;
+};
+
 /// One subscript: linear in dims (|coefficient|), or any quasi-affine expression.
 struct FootprintAxis {
   struct Term {
@@ -30,8 +41,7 @@ struct FootprintAxis {
   std::vector<Term> terms;
   bool linear = true;
   AffineExpr expr;
-  /// Of a quasi-affine expression of one dim: number of values, by the extent of the dim. Filled on use.
-  mutable std::unordered_map<std::int64_t, double> widths = {};
+  std::shared_ptr<KnownWidths> widths = {};  ///< of a quasi-affine expression
 };
 
 /// Subscripts of an access connected by shared dims: the footprint is the product over groups.
@@ -115,6 +125,10 @@ struct StageFacts {
   std::vector<std::vector<SplitDigit>> default_digits = {};  ///< of `defaults`
   /// Of that layout; empty: in registers, or unsupported ones.
   std::span<const SplitDigit> digits_of(int access) const;
+  /// Each digit of the stated layout, or of `defaults`; nothing: an unsupported one.
+  std::vector<std::vector<std::optional<SplitDigit>>> splits = {};
+  /// Of that layout, digit by digit; empty: in registers.
+  std::span<const std::optional<SplitDigit>> splits_of(int access) const;
   /// Extents of dims for which the layout is known to hold every element. Filled on use.
   mutable std::set<std::vector<std::int64_t>> laid_out;
   mutable std::vector<std::unique_ptr<const PackedCopyFacts>> packed;  ///< by scheduler/cost/packing_time.h

@@ -67,6 +67,16 @@ FormRange range_over(const AffineExpr& form, const Tiles& tiles) {
   return range;
 }
 
+std::int64_t extent_over(const AffineExpr& form, const IterationDomain& domain, std::span<const std::int64_t> sizes) {
+  std::int64_t extent = 1;
+  for (const AffineTerm& term : form.terms()) {
+    const int d = domain.find(std::get<std::string>(term.atom));
+    if (d >= 0)
+      extent += std::abs(term.coefficient) * (std::max<std::int64_t>(1, sizes[static_cast<std::size_t>(d)]) - 1);
+  }
+  return extent;
+}
+
 std::optional<SplitDigit> split_digit(const AffineExpr& digit) {
   if (digit.is_linear()) return SplitDigit{digit - digit.constant(), AffineExpr::dim("#"), 1, 0};
   // form/c is one floor division; form%m is form - m*(form/m); (form/c)%m is form/c - m*(form/(c*m)).

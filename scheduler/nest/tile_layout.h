@@ -8,6 +8,7 @@
 // registers.
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,8 @@ struct FormRange {
   std::int64_t extent = 1;  ///< number of values
 };
 FormRange range_over(const AffineExpr& form, const Tiles& tiles);
+/// Its extent alone, for these extents of the dims of a domain, each at least 1.
+std::int64_t extent_over(const AffineExpr& form, const IterationDomain& domain, std::span<const std::int64_t> sizes);
 
 /// Splits a layout digit into its base form and the digit over "#": k%32 gives (k, # - 32*(#/32)). Nothing: not of the
 /// forms f, f/c, f%c, f/c%m.
