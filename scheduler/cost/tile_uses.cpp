@@ -2,10 +2,13 @@
 #include "scheduler/cost/tile_uses.h"
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
+#include <boost/container_hash/hash.hpp>
 #include <cmath>
 #include <map>
 #include <numeric>
 #include <span>
+#include <unordered_map>
 
 #include "ir/legal.h"
 #include "ir/operand_use.h"
@@ -262,11 +265,11 @@ TileCoordinate whole_coordinate(const AffineExpr& form, std::int64_t extent, int
 /// the operand last, in its order.
 std::vector<TileCoordinate> register_coordinates(const ResolvedNest& view, int access_number, int operand,
                                                  const std::vector<std::int64_t>& sizes) {
-  const Access& access = access_of(view.statement, access_number);
+  const std::vector<bool>& uses = view.facts->accesses[static_cast<std::size_t>(access_number)].uses;
   std::vector<TileCoordinate> all;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     const Dim& dim = view.statement.domain.dims[d];
-    if (!uses(access, dim.name)) continue;
+    if (!uses[d]) continue;
     TileCoordinate w = whole_coordinate(AffineExpr::dim(dim.name), sizes[d], static_cast<int>(all.size()));
     w.contiguous = 1;
     if (const int m = view.instruction_dim[d]; m >= 0)
@@ -620,10 +623,9 @@ class LegalUses {
   double fewest_ = 0;
 };
 
-}  // namespace
-
-std::vector<TileCoordinate> coordinates_of_move(const ResolvedNest& view, int stage, const Instruction& move,
-                                                const std::vector<std::int64_t>& sizes) {
+/// The coordinates of a tile with the dims of a move.
+std::vector<TileCoordinate> assigned(const ResolvedNest& view, int stage, const Instruction& move,
+                                     const std::vector<std::int64_t>& sizes) {
   std::vector<TileCoordinate> tile = largest_uses(view, stage, move, sizes);
   if (!has_more_conditions(move)) return tile;
   const std::vector<std::int64_t> full = view.tiles(view.stages[static_cast<std::size_t>(stage)].loops);
@@ -635,9 +637,8 @@ std::vector<TileCoordinate> coordinates_of_move(const ResolvedNest& view, int st
   return tile;
 }
 
-TileMove move_of_tile(const ResolvedNest& view, int stage, const Instruction& move,
-                      const std::vector<std::int64_t>& sizes) {
-  const std::vector<TileCoordinate> tile = coordinates_of_move(view, stage, move, sizes);
+TileMove timed_move(const ResolvedNest& view, int stage, const Instruction& move,
+                    const std::vector<TileCoordinate>& tile) {
   const Access& access = access_of(view.statement, view.stages[static_cast<std::size_t>(stage)].access);
   const DType type = view.kernel->tensors[access.tensor.index()].dtype;
   TileMove result = uses_of_tile(move, tile, type, *view.model);
@@ -653,6 +654,68 @@ TileMove move_of_tile(const ResolvedNest& view, int stage, const Instruction& mo
   for (const TileCoordinate& coordinate : tile) moved *= static_cast<double>(coordinate.extent);
   result.cycles = std::max(result.cycles, moved / rate);
   return result;
+}
+
+}  // namespace
+
+/// A search meets the same tiles in many nests: the uses of a move, by all that decides them.
+struct KnownMoves {
+  struct One {
+    std::vector<TileCoordinate> coordinates;
+    TileMove move;
+  };
+  using Key = boost::container::small_vector<std::int64_t, 32>;
+  struct Hash {
+    std::size_t operator()(const Key& key) const { return boost::hash_range(key.begin(), key.end()); }
+  };
+  static constexpr std::size_t most = 4096;  ///< then they are forgotten
+  std::unordered_map<Key, One, Hash> by_key;
+};
+
+namespace {
+
+/// The move, the sizes, the whole tile where that decides too, and the tiles around it: their layouts, and which of
+/// their dims have neighbours.
+KnownMoves::Key key_of(const ResolvedNest& view, int stage, const Instruction& move,
+                       const std::vector<std::int64_t>& sizes) {
+  const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
+  KnownMoves::Key key{static_cast<std::int64_t>(&move - view.model->instructions().data()), s.access};
+  key.insert(key.end(), sizes.begin(), sizes.end());
+  if (!move.legal.empty()) {
+    const std::vector<std::int64_t> full = view.tiles(s.loops);
+    key.insert(key.end(), full.begin(), full.end());
+  }
+  for (int around = s.parent; around >= 0; around = view.stages[static_cast<std::size_t>(around)].parent) {
+    const StagedTile& outer = view.stages[static_cast<std::size_t>(around)];
+    key.push_back(outer.facts->number);
+    key.push_back(outer.access);
+    for (const std::int64_t extent : view.tiles(outer.loops)) key.push_back(extent > 1 ? 1 : 0);
+  }
+  return key;
+}
+
+const KnownMoves::One& known_move(const ResolvedNest& view, int stage, const Instruction& move,
+                                  const std::vector<std::int64_t>& sizes) {
+  std::shared_ptr<KnownMoves>& moves = view.stages[static_cast<std::size_t>(stage)].facts->moves;
+  if (!moves) moves = std::make_shared<KnownMoves>();
+  KnownMoves::Key key = key_of(view, stage, move, sizes);
+  if (const auto known = moves->by_key.find(key); known != moves->by_key.end()) return known->second;
+  if (moves->by_key.size() >= KnownMoves::most) moves->by_key.clear();
+  KnownMoves::One one{assigned(view, stage, move, sizes), {}};
+  one.move = timed_move(view, stage, move, one.coordinates);
+  return moves->by_key.emplace(std::move(key), std::move(one)).first->second;
+}
+
+}  // namespace
+
+std::vector<TileCoordinate> coordinates_of_move(const ResolvedNest& view, int stage, const Instruction& move,
+                                                const std::vector<std::int64_t>& sizes) {
+  return known_move(view, stage, move, sizes).coordinates;
+}
+
+TileMove move_of_tile(const ResolvedNest& view, int stage, const Instruction& move,
+                      const std::vector<std::int64_t>& sizes) {
+  return known_move(view, stage, move, sizes).move;
 }
 
 const Instruction* move_for_tile(const ResolvedNest& view, int stage, const MovePath& path) {

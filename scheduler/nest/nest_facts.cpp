@@ -365,6 +365,7 @@ std::shared_ptr<const StageFacts> StatementFacts::of_stage(const std::shared_ptr
   if (stages_.size() >= most_stages) stages_.clear();
   StageFacts found;
   found.stage = stage;
+  found.number = ++numbered_;
   StageCheck(*facts, found).run();
   return stages_.emplace(hash, KnownStage{facts, std::make_shared<const StageFacts>(std::move(found))})->second.second;
 }

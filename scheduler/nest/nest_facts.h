@@ -107,6 +107,8 @@ struct PackedCopyFacts {
   std::optional<double> filled = {}, drained = {};
 };
 
+struct KnownMoves;
+
 /// What a `stage` line determines below a given `do` line.
 struct StageFacts {
   Stage stage;
@@ -132,6 +134,8 @@ struct StageFacts {
   /// Extents of dims for which the layout is known to hold every element. Filled on use.
   mutable std::set<std::vector<std::int64_t>> laid_out;
   mutable std::vector<std::unique_ptr<const PackedCopyFacts>> packed;  ///< by scheduler/cost/packing_time.h
+  mutable std::shared_ptr<KnownMoves> moves = {};                      ///< by scheduler/cost/tile_uses.h
+  std::int64_t number = 0;                                             ///< among the stages of the statement
 };
 
 /// Facts of the lines of one statement, each found once. Of one thread. Kernel and model must outlive it.
@@ -162,6 +166,7 @@ class StatementFacts {
   const HardwareModel* model_;
   std::vector<KnownDo> dos_;                                 ///< last used first
   std::unordered_multimap<std::size_t, KnownStage> stages_;  ///< by a hash of the line
+  std::int64_t numbered_ = 0;                                ///< stages so far
 };
 
 /// A prefetch distance of n needs n + 1 buffers, except in caches. Nothing: the stage has enough.
