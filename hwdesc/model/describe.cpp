@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "hwdesc/model/describe_internal.h"
 #include "hwdesc/model/timing_choice.h"
 #include "isamap/hardware.h"
@@ -79,11 +81,15 @@ std::string memories_section(const HardwareModel& model) {
 
 std::string links_section(const HardwareModel& model) {
   std::vector<std::vector<std::string>> rows{{"link", "from", "to", "via", "bandwidth", "latency"}};
+  const bool share =
+      std::any_of(model.links().begin(), model.links().end(), [](const Link& l) { return !l.port.empty(); });
+  if (share) rows.front().push_back("port");
   for (const Link& link : model.links()) {
     std::vector<std::string> via;
     for (const MemoryId cache : link.via) via.push_back(model.memory(cache).name);
     rows.push_back({link.name, model.memory(link.from).name, model.memory(link.to).name, join(via),
                     rate_text(link.bandwidth), link.latency > 0 ? fmt::format("{:g} cycles", link.latency) : ""});
+    if (share) rows.back().push_back(link.port);
   }
   return section("links", rows);
 }

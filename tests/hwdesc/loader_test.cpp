@@ -276,6 +276,16 @@ TEST(Loader, ProgramsHaveOneTeamOfThreads) {
       << render(loaded.diagnostics());
 }
 
+TEST(Loader, DescriptionHasThePortsOfLinks) {
+  const std::string machine =
+      "hardware: h\nclock: 1GHz\nunits: [{name: u}]\nmemories: [{name: m, per: u, kind: dram, capacity: 1KiB}]\n";
+  EXPECT_EQ(describe(model_of(load_text(machine + "links: [{name: l, from: m, to: m}]\n"))).find("port"),
+            std::string::npos);
+  const std::string text = describe(model_of(load_text(machine + "links: [{name: l, from: m, to: m, port: dma}]\n")));
+  EXPECT_NE(text.find("port\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("dma\n"), std::string::npos) << text;
+}
+
 TEST(Loader, AMemoryMayHaveOnePortAndKnowsTheLinesOfItsFigures) {
   const std::string before =
       "hardware: h\nclock: 1GHz\nunits: [{name: u}]\nmemories:\n  - name: m\n    per: u\n"
