@@ -10,6 +10,7 @@
 #include "cli/json_internal.h"
 #include "isamap/scheduler.h"
 #include "mapper/advice/layout_advice.h"
+#include "mapper/advice/missing_moves.h"
 #include "mapper/advice/price.h"
 #include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate_files.h"
@@ -203,6 +204,8 @@ std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule r
   }
   json["rejected"] = rejected_json(result.rejected, model);
   json["solver"] = solver_of(result);
+  if (auto missing = missing_moves(result.mappings, model); !missing.empty())
+    json["missing_moves"] = std::move(missing);
   std::set<std::pair<StatementId, InstructionId>> pairs;
   for (const Mapping& mapping : result.mappings) pairs.insert({mapping.statement, mapping.instruction});
   for (const Rejection& rejection : result.rejected) pairs.insert({rejection.statement, rejection.instruction});

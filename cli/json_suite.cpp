@@ -67,6 +67,7 @@ std::string json_of_coverage(const Coverage& coverage) {
     json["kernels"].push_back(std::move(row));
   }
   add_no_kernels(json, coverage.suite);
+  if (auto missing = missing_moves(coverage); !missing.empty()) json["missing_moves"] = std::move(missing);
   const SuiteTotals totals = totals_of(coverage);
   json["summary"] = {{"kernels", totals.kernels},
                      {"mapped", totals.mapped_a},

@@ -13,6 +13,7 @@
 #include "cli/sizes.h"
 #include "ir/verify/recurrence.h"
 #include "mapper/advice/mapped_splits.h"
+#include "mapper/advice/missing_moves.h"
 #include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate_files.h"
 #include "mapper/mapping_names.h"
@@ -137,8 +138,8 @@ std::string unprogrammable_text(const MappingTable& table) {
   std::vector<std::pair<std::string, int>> reasons(table.reason.begin(), table.reason.end());
   std::stable_sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string text;
-  for (const auto& [why, number] : reasons) text += fmt::format("{:>6}: {}\n", number, why);
-  return text.empty() ? text : "cover, but cannot be programmed yet:\n" + text;
+  for (const auto& [why, number] : reasons) text += fmt::format("{:>6} of them: {}\n", number, why);
+  return text.empty() ? text : "mappings that cover a statement, but of which lowering makes no program:\n" + text;
 }
 
 std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
@@ -147,6 +148,7 @@ std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapO
   std::string text = headline(kernel, model, found.count, result.limit_reached);
   if (!result.mappings.empty()) text += table(found.rows);
   text += unprogrammable_text(found);
+  for (const std::string& missing : missing_moves(result.mappings, model)) text += "note: " + missing + "\n";
   return text + rejections_text(kernel, model, result.rejected) + parts_text(kernel, model, options, result);
 }
 

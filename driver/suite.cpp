@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 
+#include "mapper/advice/missing_moves.h"
 #include "mapper/advice/price.h"
 #include "mapper/mapping_names.h"
 #include "mapper/match/instruction_tree.h"
@@ -256,6 +257,14 @@ SuiteTotals totals_of(const Coverage& coverage) {
     totals.programmable_a += coverage.answers[c].programmable_count() > 0 ? 1 : 0;
   }
   return totals;
+}
+
+std::vector<std::string> missing_moves(const Coverage& coverage) {
+  std::set<InstructionId> covering;
+  for (const SuiteAnswer& answer : coverage.answers)
+    for (const auto& [name, count] : answer.mappings)
+      if (const auto id = coverage.model.find_instruction(name); id && count > 0) covering.insert(*id);
+  return missing_moves(covering, coverage.model);
 }
 
 SuiteTotals totals_of(const Difference& difference) {

@@ -112,6 +112,9 @@ struct SuiteTotals {
 SuiteTotals totals_of(const Coverage& coverage);
 SuiteTotals totals_of(const Difference& difference);
 
+/// Operands that no data reach, of the instructions that cover something (mapper/advice/missing_moves.h).
+std::vector<std::string> missing_moves(const Coverage& coverage);
+
 /// Exit code: unreadable files are wrong input; if nothing maps on any machine, no_answer if proved, else limit.
 Exit exit_of(const Suite& suite, const std::vector<const std::vector<SuiteAnswer>*>& answers);
 

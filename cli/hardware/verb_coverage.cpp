@@ -67,12 +67,19 @@ std::string reasons_text(const Coverage& coverage) {
   return text;
 }
 
+/// What no data reach, of the instructions that cover something.
+std::string missing_text(const Coverage& coverage) {
+  std::string text;
+  for (const std::string& one : missing_moves(coverage)) text += "note: " + one + "\n";
+  return text.empty() ? text : "\n" + text;
+}
+
 std::string text_of(const Coverage& coverage) {
   const SuiteTotals totals = totals_of(coverage);
   std::string text =
       fmt::format("{} on {}, rule {}\n", coverage.suite.folder, coverage.model.name, name(coverage.rule)) +
       kernels_table(coverage) + marks_legend({&coverage.answers}) + instructions_table(coverage) +
-      reasons_text(coverage) + no_kernels_text(coverage.suite);
+      missing_text(coverage) + reasons_text(coverage) + no_kernels_text(coverage.suite);
   text += "\n" + kernels_that_map(totals);
   if (totals.failed > 0) text += fmt::format("; {} cannot be read", totals.failed);
   return text + "\n";

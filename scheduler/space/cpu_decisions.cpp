@@ -9,6 +9,7 @@
 #include "hwdesc/model/timing_choice.h"
 #include "ir/operand_use.h"
 #include "ir/text/access_name.h"
+#include "mapper/advice/missing_moves.h"
 #include "mapper/match/instruction_tree.h"
 #include "scheduler/space/streaming_stores.h"
 #include "support/arithmetic.h"
@@ -221,7 +222,8 @@ std::unique_ptr<PreparedMapping> CpuDecisions::make(const Mapping& mapping) cons
     p->problem =
         fmt::format("{} has no way to operand {} of {}", access_name(kernel.tensors, unfused(), static_cast<int>(a)),
                     instruction.tensors[operand_of_access(instruction, operand).index()].name, instruction.name);
-    p->notes = p->routes.back().reasons;
+    p->notes = missing_moves(instruction, *model);
+    p->notes.insert(p->notes.end(), p->routes.back().reasons.begin(), p->routes.back().reasons.end());
   }
   return p;
 }

@@ -79,12 +79,36 @@ TEST(JsonDocument, TextsOfMapHaveBothCounts) {
   const std::string grouped = example("conv2d_grouped");
   const Said list = isamap({"map", grouped, "--target", "dot16"});
   EXPECT_TRUE(list.out.starts_with("conv2d_grouped on dot16: 198 mappings, 28 programmable\n")) << list.out;
-  EXPECT_NE(list.out.find("cover, but cannot be programmed yet:\n    76: (p - r) is no plain dim\n"),
+  EXPECT_NE(list.out.find("mappings that cover a statement, but of which lowering makes no program:\n"
+                          "    76 of them: (p - r) is no plain dim\n"),
             std::string::npos);
   EXPECT_EQ(isamap({"map", grouped, "--target", "dot16", "--count"}).out.substr(0, 55),
             "conv2d_grouped on dot16: 198 mappings, 28 programmable\n");
   EXPECT_TRUE(isamap({"map", example("gemm"), "--target", "dot16"})
                   .out.starts_with("gemm on dot16: 2 mappings, all programmable\n"));
+}
+
+/// npu16 without the move that brings bytes into its scratchpad.
+TEST(JsonDocument, MapCoverageAndScheduleNameTheMoveThatIsMissing) {
+  const Folder folder;
+  std::string machine = read_file(ISAMAP_SOURCE_DIR "/hardware_models/npu16.yaml");
+  const std::size_t move = machine.find("  - name: mvin ");
+  machine.erase(move, machine.find("  - name: ", move + 1) - move);
+  const std::string target = folder.write("bytes.yaml", machine);
+  const std::string note =
+      "no way to operand A of mma: nothing takes s8 to spad; nearest is mvin_bias, which takes s32 "
+      "from dram to acc";
+  EXPECT_NE(isamap({"map", example("gemm_s8"), "--target", target}).out.find("note: " + note), std::string::npos);
+  const Json mappings = document({"map", example("gemm_s8"), "--target", target});
+  ASSERT_EQ(mappings["missing_moves"].size(), 2U);
+  EXPECT_EQ(mappings["missing_moves"][0], note);
+  EXPECT_FALSE(document({"map", example("gemm_s8"), "--target", "npu16"}).contains("missing_moves"));
+  const Folder suite;
+  suite.write("gemm_s8.yaml", read_file(example("gemm_s8")));
+  const Said covered = isamap({"coverage", "--target", target, "--suite", suite / ""});
+  EXPECT_NE(covered.out.find("note: " + note), std::string::npos) << covered.out << covered.err;
+  const Said schedule = isamap({"schedule", example("gemm_s8"), "--target", target, "--budget", "evals=20"});
+  EXPECT_NE(schedule.out.find(note), std::string::npos) << schedule.out << schedule.err;
 }
 
 /// A list says whether it holds everything of its class, and what is outside.
