@@ -168,7 +168,7 @@ class WrittenElements {
     for (const bool ends : {false, true}) {
       only_ends_ = ends;
       tried_ = inside_ = 0;
-      if (!walk(0)) return Truth::no;
+      if (!enumerate(0)) return Truth::no;
       if (tried_ < max_tried) break;
     }
     std::int64_t points = 1;
@@ -188,7 +188,7 @@ class WrittenElements {
   }
 
   /// False: two calls write one element.
-  bool walk(std::size_t c) {
+  bool enumerate(std::size_t c) {
     ++tried_;
     if (c == counters_.size()) return visit();
     const Interval range = values_of(c);
@@ -203,7 +203,7 @@ class WrittenElements {
   bool try_value(std::size_t c, std::int64_t value) {
     values_[c] = value;
     for (std::size_t d = 0; d < point_.size(); ++d) point_[d] += counters_[c].step[d] * value;
-    const bool apart = walk(c + 1);
+    const bool apart = enumerate(c + 1);
     for (std::size_t d = 0; d < point_.size(); ++d) point_[d] -= counters_[c].step[d] * value;
     return apart;
   }

@@ -144,18 +144,18 @@ TileCounts::Sizes TileCounts::sizes(int dim, int loops, const Modes& modes) cons
     const std::int64_t tile = view_.loops[static_cast<std::size_t>(w)].tile;
     Sizes next;
     for (const Size& s : now) {
-      const std::int64_t full = s.extent / tile, rest = s.extent % tile;
+      const std::int64_t full = s.extent / tile, remainder = s.extent % tile;
       switch (modes[static_cast<std::size_t>(w)]) {
         case Mode::free:
           add_size(next, tile, static_cast<double>(full) * s.count);
-          add_size(next, rest, s.count);
+          add_size(next, remainder, s.count);
           break;
         case Mode::first:
           add_size(next, std::min(tile, s.extent), s.count);
           break;
         case Mode::later:
           add_size(next, tile, static_cast<double>(full - 1) * s.count);
-          if (full > 0) add_size(next, rest, s.count);
+          if (full > 0) add_size(next, remainder, s.count);
           break;
         case Mode::single:
           for (const Size& lone : lone_sizes(dim, w, loops, modes, s)) add_size(next, lone.extent, lone.count);

@@ -30,8 +30,8 @@ VisitCounts::VisitCounts(const ResolvedNest& view, const LoopTable& table, const
 /// Instances of one loop on a unit, in classes: those that also work in another step come first, since steps before the
 /// last are full.
 void VisitCounts::distribute(const Part& p, std::int64_t tile, bool once) const {
-  const std::int64_t full = p.extent / tile, rest = p.extent % tile;
-  const std::int64_t full_other = p.other / tile, rest_other = p.other % tile;
+  const std::int64_t full = p.extent / tile, remainder = p.extent % tile;
+  const std::int64_t full_other = p.other / tile, remainder_other = p.other % tile;
   const auto add = [&](std::int64_t begin, std::int64_t end, std::int64_t extent, std::int64_t other) {
     if (begin >= end || extent <= 0) return;
     const auto count = static_cast<double>(end - begin);
@@ -39,11 +39,11 @@ void VisitCounts::distribute(const Part& p, std::int64_t tile, bool once) const 
   };
   add(0, full_other, tile, tile);
   if (full_other < full) {
-    add(full_other, full_other + 1, tile, rest_other);
+    add(full_other, full_other + 1, tile, remainder_other);
     add(full_other + 1, full, tile, 0);
-    add(full, full + 1, rest, 0);
+    add(full, full + 1, remainder, 0);
   } else {
-    add(full, full + 1, rest, rest_other);
+    add(full, full + 1, remainder, remainder_other);
   }
 }
 

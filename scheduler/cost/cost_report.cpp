@@ -125,10 +125,10 @@ class CostExplainer {
       if (w == view_.loops.size()) break;
       const LoopLevel& at = view_.loops[loop++];
       const auto d = static_cast<std::size_t>(at.dim);
-      const std::int64_t steps = ceil_div(extent[d], at.tile), rest = extent[d] % at.tile;
+      const std::int64_t steps = ceil_div(extent[d], at.tile), remainder = extent[d] % at.tile;
       const std::string where = at.unit.valid() ? " on " + unit_name(at) : "";
       line(depth++, fmt::format("for {}{}: {} steps of {}{}", view_.statement.domain.dims[d].name, where, steps,
-                                at.tile, rest > 0 && steps > 1 ? fmt::format(", the last of {}", rest) : ""));
+                                at.tile, remainder > 0 && steps > 1 ? fmt::format(", the last of {}", remainder) : ""));
       extent[d] = std::min(extent[d], at.tile);
     }
     line(depth, view_.instruction ? "call " + view_.instruction->name : std::string("element by element"));

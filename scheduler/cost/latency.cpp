@@ -138,13 +138,13 @@ class LatencyFormula {
       steps.push_back({1, inside, first});
       if (full > 1) steps.push_back({full - 1, inside, later});
     }
-    if (const std::int64_t rest = extents[d] % e.tile; rest > 0) {
+    if (const std::int64_t remainder = extents[d] % e.tile; remainder > 0) {
       // many tails in many dims: the last step counts as a fraction of a full one
       if (known_.size() > most_loop_times) {
-        steps.back().count += static_cast<double>(rest) / static_cast<double>(e.tile);
+        steps.back().count += static_cast<double>(remainder) / static_cast<double>(e.tile);
       } else {
         Extents short_one = inside;
-        short_one[d] = rest;
+        short_one[d] = remainder;
         steps.push_back({1, std::move(short_one), later});
       }
     }

@@ -253,9 +253,9 @@ double leaves(const LoopTable& table, int dim, std::size_t loop, std::int64_t ex
       extent = e.tile;
       continue;
     }
-    const std::int64_t rest = extent % e.tile;
+    const std::int64_t remainder = extent % e.tile;
     return static_cast<double>(extent / e.tile) * leaves(table, dim, w + 1, e.tile) +
-           (rest > 0 ? leaves(table, dim, w + 1, rest) : 0);
+           (remainder > 0 ? leaves(table, dim, w + 1, remainder) : 0);
   }
   return 1;
 }

@@ -55,17 +55,17 @@ VisitMoved TileRenewals::moved(std::size_t f, const Extents& outside, std::size_
   for (std::size_t w = loop; w < static_cast<std::size_t>(flow.loops); ++w) {
     const LoopTable::Entry& e = table_.loops[w];
     std::int64_t& extent = tile_[static_cast<std::size_t>(e.dim)];
-    const std::int64_t rest = extent % e.tile;
+    const std::int64_t remainder = extent % e.tile;
     if (e.time && extent > e.tile && e.used[static_cast<std::size_t>(flow.access)]) innermost = w;
-    extent = which != WhichTile::first && e.time && rest > 0 ? rest : std::min(extent, e.tile);
+    extent = which != WhichTile::first && e.time && remainder > 0 ? remainder : std::min(extent, e.tile);
   }
   if (which == WhichTile::before_last && innermost < table_.loops.size()) {
     tile_ = outside;
     for (std::size_t w = loop; w < static_cast<std::size_t>(flow.loops); ++w) {
       const LoopTable::Entry& e = table_.loops[w];
       std::int64_t& extent = tile_[static_cast<std::size_t>(e.dim)];
-      const std::int64_t rest = extent % e.tile;
-      extent = w != innermost && e.time && rest > 0 ? rest : std::min(extent, e.tile);
+      const std::int64_t remainder = extent % e.tile;
+      extent = w != innermost && e.time && remainder > 0 ? remainder : std::min(extent, e.tile);
     }
   }
   TileCounts::Step step;

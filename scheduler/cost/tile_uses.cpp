@@ -218,10 +218,10 @@ TileMove uses_of_tile(const Instruction& move, const std::vector<TileCoordinate>
     const auto coordinate =
         std::find_if(tile.begin(), tile.end(), [&](const TileCoordinate& w) { return w.dim == static_cast<int>(d); });
     if (coordinate == tile.end()) continue;
-    const std::int64_t points = coordinate->points, rest = coordinate->extent % points, least = extents[d];
+    const std::int64_t points = coordinate->points, remainder = coordinate->extent % points, least = extents[d];
     if (!move.ranges[d].fixed()) extents[d] = std::max(least, points);
     along.push_back({d, {{extents[d], static_cast<double>(coordinate->extent / points)}}});
-    if (rest > 0) along.back().extents.emplace_back(std::max(least, rest), 1);
+    if (remainder > 0) along.back().extents.emplace_back(std::max(least, remainder), 1);
     uses *= static_cast<double>(ceil_div(coordinate->extent, points));
   }
   for (const TileCoordinate& coordinate : tile)

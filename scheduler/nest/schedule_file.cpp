@@ -245,8 +245,8 @@ struct ScheduledStatement {
   std::optional<GridShape> shape;  ///< of a statement of symbolic dims
 };
 
-/// Blocks are lowered for multiples of their lanes, so nests are for a statement without a rest of them, and for two
-/// rounds at least, whatever the sample sizes leave.
+/// Blocks are lowered for multiples of their lanes, so nests are for a statement without a remainder of them, and for
+/// two rounds at least, whatever the sample sizes leave.
 Kernel without_rest_of_lanes(const ScheduledStatement& one, const yaml::Node* written) {
   if (!one.shape || !written || written->kind != yaml::Kind::list) return one.kernel;
   const IterationDomain& domain = one.kernel.statements[0].domain;
@@ -293,9 +293,9 @@ Kernel read_fitting_lanes(const yaml::Node* written, const Kernel& kernel, Sched
 
 const Do* last_do(const Nest& nest) { return nest.lines.empty() ? nullptr : std::get_if<Do>(&nest.lines.back().is); }
 
-/// Nests that were written for sizes where a vectorized reduction leaves no rest, for a kernel with its rest: `sum`
-/// becomes the horizontal sum `sum_whole`, and the other statements of the rest are scalar code. A reduction that is
-/// not vectorized here is scalar code, too.
+/// Nests that were written for sizes where a vectorized reduction leaves no remainder, for a kernel with it: `sum`
+/// becomes the horizontal sum `sum_whole`, and the other statements of the remainder are scalar code. A reduction that
+/// is not vectorized here is scalar code, too.
 std::vector<Nest> fitted_nests(const std::vector<Nest>& nests, const Kernel& kernel) {
   if (nests.size() == kernel.statements.size()) return nests;
   const auto named = [&](const std::string& name) {
@@ -371,7 +371,7 @@ bool is_schedule_of_each(const yaml::Node& statements, std::size_t count, Diagno
   return false;
 }
 
-/// Were sums in lanes written for a dim that is a number here, since a size was bound, which may leave a rest of them?
+/// Were sums in lanes written for a dim that is a number here, since a size was bound, which may leave some?
 bool has_lanes_of_numbers(const ScheduledStatement& one, const yaml::Node* written) {
   for (const yaml::Node& item : written && written->kind == yaml::Kind::list ? written->items : yaml::Node{}.items) {
     const auto parts = parse_vectorized_reduction(item.kind == yaml::Kind::scalar ? item.scalar : "", item.where);
@@ -381,7 +381,7 @@ bool has_lanes_of_numbers(const ScheduledStatement& one, const yaml::Node* writt
   return false;
 }
 
-/// As it is written for this kernel, or with the rests that its sums in lanes leave here.
+/// As it is written for this kernel, or with the remainders that its sums in lanes leave here.
 Schedule read_schedule_of(const yaml::Node& node, const ScheduledStatement& of, const HardwareModel& model,
                           const Schedule& head, Diagnostics& problems) {
   const yaml::Node* const lanes = node.find("lanes");

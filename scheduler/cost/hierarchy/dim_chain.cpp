@@ -84,13 +84,13 @@ double DimChain::count(int level, int first, int shared, int later) const {
     Sizes next;
     for (int i = 0; i < now.n; ++i) {
       const Size& s = now.at[at(i)];
-      const std::int64_t full = s.extent / loop.tile, rest = s.extent % loop.tile;
+      const std::int64_t full = s.extent / loop.tile, remainder = s.extent % loop.tile;
       if (advanced) {
         next.add(loop.tile, static_cast<double>(full - 1) * s.count);
-        if (full > 0) next.add(rest, s.count);
+        if (full > 0) next.add(remainder, s.count);
       } else if (free) {
         next.add(loop.tile, static_cast<double>(full) * s.count);
-        next.add(rest, s.count);
+        next.add(remainder, s.count);
       } else {
         next.add(std::min(loop.tile, s.extent), s.count);
       }
@@ -128,15 +128,15 @@ void DimChain::later(int level, int from, Sizes& result) const {
   const Sizes& outer = all_[at(from)];
   for (int i = 0; i < outer.n; ++i) {
     const Size& s = outer.at[at(i)];
-    const std::int64_t full = s.extent / loop.tile, rest = s.extent % loop.tile;
+    const std::int64_t full = s.extent / loop.tile, remainder = s.extent % loop.tile;
     Sizes one;
     if (full > 1) {
       one.add(loop.tile, 1);
       lone(number + 1, end, one, static_cast<double>(full - 1) * s.count, result);
     }
-    if (full > 0 && rest > 0) {
+    if (full > 0 && remainder > 0) {
       one.n = 0;
-      one.add(rest, 1);
+      one.add(remainder, 1);
       lone(number + 1, end, one, s.count, result);
     }
   }
