@@ -2,9 +2,9 @@
 #pragma once
 // Mappings of a kernel for all its sizes.
 //
-// Mappings are enumerated once, at large sizes that leave a rest on every instruction dim unless the facts exclude one,
-// and each is then proved again with a symbol for every symbolic size (certify_sizes): the questions stay linear
-// because a symbolic dim is one whole digit, outermost on its instruction dim, or one whole loop.
+// Mappings are enumerated once, at large sizes that leave a remainder on every instruction dim unless the facts
+// exclude one, and each is then proved again with a symbol for every symbolic size (certify_sizes): the questions stay
+// linear because a symbolic dim is one whole digit, outermost on its instruction dim, or one whole loop.
 
 #include "isamap/mapper.h"
 #include "isamap/symbolic.h"

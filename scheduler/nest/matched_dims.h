@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Dims of a producer and a consumer that walk one tensor in the same way (scheduler/nest/fused_tiles.h).
+// Dims of a producer and a consumer that traverse one tensor alike (scheduler/nest/fused_tiles.h).
 
 #include <optional>
 #include <string>

@@ -19,8 +19,8 @@ struct CutCoordinate {
 };
 
 /// Best first: a block, several whole blocks if the layouts agree, or less than a block that divides it; with `smaller`
-/// (conditions on extents, strides or addresses may forbid large blocks) also smaller ones. Empty: the dim cannot walk
-/// the coordinate.
+/// (conditions on extents, strides or addresses may forbid large blocks) also smaller ones. Empty: the dim cannot
+/// traverse the coordinate.
 /// points_of_move({64, 8, true}, {1, 16}, true)  gives  8, 16, 4, 2, 1
 std::vector<std::int64_t> points_of_move(const CutCoordinate& c, const DimRange& range, bool smaller);
 
