@@ -151,12 +151,19 @@ std::string channels_last(Composition& c, const std::string& x, std::size_t rank
   return c.permuted(x, order);
 }
 
-/// QLinearSigmoid, QLinearLeakyRelu, QLinearSoftmax, QLinearGlobalAveragePool, QLinearAveragePool.
+/// As the standard had it in set `opset`: below 13 of all dimensions from `axis` on.
+void quantised_softmax(Composition& c) {
+  const Attributes axis{{"axis", integer_attribute(c.integer("axis", -1))}};
+  const std::string y = c.say("Softmax", {dequantised(c, 0)}, axis);
+  c.function.nodes.back().opset = c.integer("opset", composed_opset);
+  quantise(c, y, 3);
+}
+
+/// QLinearSigmoid, QLinearLeakyRelu, QLinearGlobalAveragePool, QLinearAveragePool.
 void quantised_unary(Composition& c) {
   if (c.flag("channels_last")) c.needs(0, 3);
   Attributes own = c.node().attributes;
   own.erase("channels_last");
-  own.erase("opset");
   const std::size_t moved = c.flag("channels_last") ? c.shape(0).size() : 0;
   const std::string x = dequantised(c, 0);
   const std::string y = c.say(c.node().op.substr(7), {moved == 0 ? x : channels_second(c, x, moved)}, own);
@@ -309,7 +316,7 @@ const Compositions& compositions() {
                                    {"QLinearMul", &quantised_binary},
                                    {"QLinearSigmoid", &quantised_unary},
                                    {"QLinearLeakyRelu", &quantised_unary},
-                                   {"QLinearSoftmax", &quantised_unary},
+                                   {"QLinearSoftmax", &quantised_softmax},
                                    {"QLinearGlobalAveragePool", &quantised_unary},
                                    {"QLinearAveragePool", &quantised_unary},
                                    {"QLinearWhere", &quantised_where},

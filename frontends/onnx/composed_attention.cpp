@@ -17,8 +17,9 @@ struct Attended {
   std::int64_t heads = 0, groups = 0;
   bool flat = true;  ///< [batch, token, head*size], else [batch, head, token, size]
   std::string q, k, v, past_key, past_value, bias;
-  std::string lengths;    ///< of the keys of each batch
-  std::int64_t keys = 0;  ///< of a batch, past ones included
+  std::string lengths;      ///< of the keys of each batch
+  std::int64_t keys = 0;    ///< of a batch, past ones included
+  bool last_query = false;  ///< it is the only one, behind all keys
 };
 
 std::int64_t heads_of(const Composition& c, const char* name = "num_heads") {
@@ -116,7 +117,7 @@ Names attend(Composition& c, const Attended& of, Attributes own, const std::vect
 /// rows whose other keys are all masked are means of all.
 Attributes causal(Composition& c, Attended& of, bool masked) {
   constexpr double lowest = -3.40282346638528859812e38;
-  if (!c.flag("unidirectional")) return {};
+  if (!c.flag("unidirectional") || of.last_query) return {};
   if (!masked || c.real("mask_filter_value", -10000) > lowest / 2) return {{"is_causal", integer_attribute(1)}};
   const auto range = [&](const std::string& count) { return c.say("Range", {c.scalar(0), count, c.scalar(1)}); };
   std::string query = c.unsqueezed(range(c.size_of(of.q, of.flat ? 1 : 2)), {1});
@@ -165,7 +166,13 @@ void multi_head(Composition& c) {
   Attended of = unpacked(c);
   add_input_bias(c, of, 3);
   of.past_key = c.optional(6), of.past_value = c.optional(7);
-  of.keys = c.shape(c.shape(0).size() == 5 ? 0 : 1)[of.flat ? 1 : 2] + (c.has(6) ? c.shape(6)[2] : 0);
+  const std::int64_t keys = c.shape(c.shape(0).size() == 5 ? 0 : 1)[of.flat ? 1 : 2], queries = c.shape(0)[1];
+  of.keys = keys + (c.has(6) ? c.shape(6)[2] : 0);
+  of.last_query = queries == 1 && keys != 1;
+  if (c.flag("unidirectional") && queries != keys && !of.last_query)
+    throw Refused{
+        fmt::format("unidirectional with {} queries and {} keys, whose places are not told", queries, keys),
+        "as many keys as queries, those before them as the past; or a bias of scores that says which are seen"};
   if (c.has(5)) check_keys(c, of, 5), of.bias = "x5";
   if (c.has(4)) add_bias(c, of, mask_of(c, of, 4, "x0"));
   if (!of.flat) of.q = by_heads(c, of.q, of.heads);

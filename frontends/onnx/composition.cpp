@@ -44,7 +44,7 @@ std::int64_t Composition::integer(const std::string& name, std::int64_t otherwis
 
 std::string Composition::say(const std::string& op, std::vector<std::string> inputs, Attributes attributes,
                              std::size_t count) {
-  Node made{"", node_.name, op, "", std::move(inputs), {}, std::move(attributes)};
+  Node made{"", node_.name, op, "", std::move(inputs), {}, std::move(attributes), composed_opset};
   for (std::size_t k = 0; k < count; ++k) made.outputs.push_back(fmt::format("{}.{}", function.nodes.size(), k));
   const std::string first = made.outputs[0];
   function.nodes.push_back(std::move(made));

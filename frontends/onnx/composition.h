@@ -17,6 +17,9 @@ namespace isamap::importing {
 
 using Attributes = std::map<std::string, Attribute>;
 
+/// The set whose operators functions are written with, whatever the set of the file is.
+constexpr std::int64_t composed_opset = 24;
+
 Attribute real_attribute(double value);
 Attribute text_attribute(const std::string& value);
 

@@ -53,6 +53,7 @@ struct Node {
   std::string name, op, domain;
   std::vector<std::string> inputs, outputs;  ///< names; empty: left out
   std::map<std::string, Attribute> attributes;
+  std::int64_t opset = 0;  ///< that its operator is of; 0: the file's
 };
 
 struct Graph {

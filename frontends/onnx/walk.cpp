@@ -557,7 +557,7 @@ void Walk::write_numbers(const Node& node, const std::string& name) {
 
 void Walk::make_statements(const Node& node, Make maker) {
   const Mark mark = mark_of(draft);
-  Maker made(node, file_.opset, draft);
+  Maker made(node, opset_of(node), draft);
   try {
     give_inputs(node, made);
     maker(made);
@@ -587,7 +587,7 @@ void Walk::give_inputs(const Node& node, Maker& maker) const {
 /// False: too large; the node becomes statements over constants.
 bool Walk::fold(const Node& node, Make maker) {
   Draft alone;
-  Maker made(node, file_.opset, alone);
+  Maker made(node, opset_of(node), alone);
   for (const std::string& name : node.inputs) {
     if (name.empty()) {
       made.skip_input();

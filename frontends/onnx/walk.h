@@ -114,6 +114,8 @@ class Walk {
   void copy_out(const std::string& name, Value& value);
   void drop_unused();
 
+  std::int64_t opset_of(const Node& node) const { return node.opset > 0 ? node.opset : file_.opset; }
+
   const ModelFile& file_;
   const ModelOptions& options_;
   std::map<std::string, std::int64_t> sizes_;

@@ -1339,6 +1339,86 @@ TEST_F(ModelTest, PackedWeightsOfOtherShapesAreErrors) {
     EXPECT_NE(problems(graph).find(": node 0 (MatMulNBits): " + expected), std::string::npos) << problems(graph);
 }
 
+/// Operators that nodes of com.microsoft are composed of are those of one set, whatever the set of the file is.
+TEST_F(ModelTest, ComposedOperatorsAreThoseOfAnySetOfTheFile) {
+  const std::string foreign = text(7, "com.microsoft");
+  const std::string attention = input("x", {2, 3, 4}) + input("w", {4, 12}) + input("b", {12}) + input("m", {2, 3}, 6) +
+                                node("Attention", {"x", "w", "b", "m"}, "y", foreign + integer("num_heads", 2)) +
+                                output("y");
+  const std::string embedding =
+      input("i", {2, 3}, 6) + input("t", {7, 4}) + input("p", {9, 4}) + input("g", {4}) + input("b", {4}) +
+      input("m", {2, 3}, 6) +
+      node_of("EmbedLayerNormalization", {"i", "", "t", "p", "", "g", "b", "m"}, {"y", "count"}, foreign) +
+      output("y") + output("count");
+  const std::string groups =
+      input("x", {1, 2, 2, 4}) + input("g", {4}) + input("b", {4}) +
+      node("GroupNorm", {"x", "g", "b"}, "y", foreign + integer("groups", 2) + integer("activation", 0)) + output("y");
+  for (const std::string& graph : {attention, embedding, groups}) {
+    set_ = 24;
+    const auto now = import(graph);
+    ASSERT_TRUE(now) << render(now.diagnostics());
+    EXPECT_EQ(refusals(*now), "");
+    for (const int set : {11, 12, 17}) {
+      set_ = set;
+      const auto old = import(graph);
+      ASSERT_TRUE(old) << render(old.diagnostics());
+      EXPECT_EQ(refusals(*old), "");
+      EXPECT_EQ(print(old->kernel), print(now->kernel)) << set;
+    }
+  }
+}
+
+/// Its attribute `opset` says whether the dimensions from the axis on are one row.
+TEST_F(ModelTest, SoftmaxOfBytesIsThatOfTheSetItNames) {
+  const auto graph = [](std::int64_t set) {
+    return input("x", {1, 2, 3}, 2) + constant("s", 0.0F) + constant("t", 1 / 256.0F) +
+           node("QLinearSoftmax", {"x", "s", "", "t", ""}, "y",
+                text(7, "com.microsoft") + integer("axis", 1) + integer("opset", set)) +
+           output("y");
+  };
+  const std::vector<TensorData> x{reals_data({1, 2, 3}, {1, 2, 3, 4, 5, 6}, DType::u8)};
+  set_ = 17;
+  EXPECT_EQ(run(graph(12), x), Reals(6, 43));   // 256 / 6
+  EXPECT_EQ(run(graph(13), x), Reals(6, 128));  // 256 / 2
+}
+
+/// ONNX Runtime lets a single query see all keys, and several ones see keys by rules of its providers.
+TEST_F(ModelTest, UnidirectionalQueriesAreAsManyAsKeys) {
+  const auto graph = [](std::int64_t queries, std::int64_t keys, int unidirectional) {
+    return input("q", {1, queries, 4}) + input("k", {1, keys, 4}) + input("v", {1, keys, 4}) +
+           node("MultiHeadAttention", {"q", "k", "v"}, "y",
+                text(7, "com.microsoft") + integer("num_heads", 2) + integer("unidirectional", unidirectional)) +
+           output("y");
+  };
+  set_ = 17;
+  const auto one_query = import(graph(1, 5, 1)), all = import(graph(1, 5, 0));
+  ASSERT_TRUE(one_query && all);
+  EXPECT_EQ(refusals(*one_query), "");
+  EXPECT_EQ(print(one_query->kernel), print(all->kernel));
+  const auto square = import(graph(5, 5, 1)), seen = import(graph(5, 5, 0));
+  ASSERT_TRUE(square && seen);
+  EXPECT_NE(print(square->kernel), print(seen->kernel));
+  EXPECT_EQ(
+      problems(graph(2, 5, 1)),
+      "none; refused: node 0 (MultiHeadAttention): unidirectional with 2 queries and 5 keys, whose places are not "
+      "told\n");
+}
+
+TEST_F(ModelTest, ScalarsHaveNoAxis) {
+  const std::string x = input("x", {}), axis = integer("axis", 0), zero = constant("z", {1}, {0});
+  set_ = 11;
+  for (const std::string& graph :
+       {one("Concat", {{"x", {}}, {"z", {}}}, axis), one("Softmax", {{"x", {}}}, axis),
+        x + node_of("Split", {"x"}, {"y", "z"}) + output("y"), one("LpNormalization", {{"x", {}}}, axis),
+        x + zero + node("Slice", {"x", "z", "z"}, "y") + output("y"),
+        x + zero + node("Gather", {"x", "z"}, "y") + output("y"),
+        x + zero + node("CumSum", {"x", "z"}, "y") + output("y")})
+    EXPECT_NE(problems(graph).find("axis 0 of a tensor of 0 dimensions"), std::string::npos) << problems(graph);
+  EXPECT_NE(problems(one("InstanceNormalization", {{"x", {3}}, {"s", {3}}, {"b", {3}}}))
+                .find("channels are dimension 1, which [3] has not"),
+            std::string::npos);
+}
+
 TEST_F(ModelTest, SizesThatContradictAreErrors) {
   const auto attention = [](std::int64_t q, std::int64_t k, std::int64_t v) {
     return one("Attention", {{"q", {1, 5, q}}, {"k", {1, 5, k}}, {"v", {1, 5, v}}},
