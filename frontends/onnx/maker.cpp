@@ -155,7 +155,7 @@ std::string Maker::text(const std::string& name, const std::string& otherwise) c
 
 std::size_t Maker::axis(std::int64_t given, std::size_t rank) const {
   const auto all = static_cast<std::int64_t>(rank);
-  if (given < -all || given >= std::max<std::int64_t>(all, 1))
+  if (given < -all || given >= all)
     throw contradiction(fmt::format("axis {} of a tensor of {} dimensions", given, rank), "");
   return static_cast<std::size_t>(given < 0 ? given + all : given);
 }

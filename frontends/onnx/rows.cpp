@@ -318,6 +318,7 @@ void make_batch_norm(Maker& m) {
 }
 
 void make_instance_norm(Maker& m) {
+  if (m.rank(0) < 2) throw contradiction("channels are dimension 1, which " + sizes_text(m.shape(0)) + " has not");
   std::set<std::size_t> over;
   for (std::size_t d = 2; d < m.shape(0).size(); ++d) over.insert(d);
   const Rows rows(m.shape(0), over);
