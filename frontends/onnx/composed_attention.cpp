@@ -292,6 +292,7 @@ void check_grouped(const Composition& c) {
   c.needs(0, 3);
   for (const std::size_t i : {3U, 4U}) c.needs(i, 4);
   c.needs(7, 2);
+  c.needs(9, 2);
   for (const std::size_t i : {12U, 13U})
     refuse_input(c, i, "keys and values of the past as integers", "a cache of floats");
   for (const std::size_t i : {14U, 15U}) refuse_input(c, i, "norms of queries and keys", "RMSNormalization as nodes");
@@ -324,6 +325,14 @@ std::string with_past(Composition& c, std::size_t i, const std::string& now, con
   return c.say("TensorScatter", {buffer, now, first}, {{"axis", integer_attribute(2)}});
 }
 
+/// Where the tokens of GroupQueryAttention are: behind the keys that each batch has, or input 9, of which the first
+/// element alone counts in a first step.
+std::string positions_of_tokens(Composition& c, const std::string& first) {
+  if (c.has(9) && !first.empty()) return "x9";
+  const std::string place = positions(c, "x0", 1, first.empty() ? "" : c.unsqueezed(first, {1}));
+  return c.has(9) ? c.say("Add", {place, c.taken(c.taken("x9", 0, 0), 0, 0)}) : place;
+}
+
 /// Queries, keys and values as heads, turned by their positions.
 Attended grouped_heads(Composition& c, const std::string& first) {
   Attended of;
@@ -337,7 +346,7 @@ Attended grouped_heads(Composition& c, const std::string& first) {
   of.q = by_heads(c, parts[0], of.heads), of.k = by_heads(c, parts[1], of.groups);
   of.v = by_heads(c, parts[2], of.groups);
   if (!c.flag("do_rotary")) return of;
-  const std::string at = c.has(9) ? "x9" : positions(c, "x0", 1, first.empty() ? "" : c.unsqueezed(first, {1}));
+  const std::string at = positions_of_tokens(c, first);
   const Attributes own{{"interleaved", integer_attribute(c.integer("rotary_interleaved", 0))},
                        {"rotary_embedding_dim", integer_attribute(2 * c.shape(7).back())}};
   of.q = c.say("RotaryEmbedding", {of.q, "x7", "x8", at}, own);

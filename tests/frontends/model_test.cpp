@@ -1404,6 +1404,26 @@ TEST_F(ModelTest, UnidirectionalQueriesAreAsManyAsKeys) {
       "told\n");
 }
 
+/// Of the positions of a first step the first one counts, and the others follow it.
+TEST_F(ModelTest, FirstStepsBeginAtTheFirstPosition) {
+  const auto graph = [](const Shape& positions) {
+    std::vector<float> table;
+    for (int n = 0; n < 20; ++n) table.push_back(0.1F * static_cast<float>(n));
+    return input("q", {1, 3, 4}) + input("k", {1, 3, 4}) + input("v", {1, 3, 4}) + input("l", {1}, 6) +
+           constant("t", {}, {3}) + constant_floats("c", {10, 2}, table) + constant_floats("s", {10, 2}, table) +
+           constant("p", {1, 3}, positions) +
+           node("GroupQueryAttention", {"q", "k", "v", "", "", "l", "t", "c", "s", "p"}, "y",
+                text(7, "com.microsoft") + integer("num_heads", 1) + integer("kv_num_heads", 1) +
+                    integer("do_rotary", 1)) +
+           output("y");
+  };
+  const std::vector<TensorData> x{data_like({1, 3, 4}, 1), data_like({1, 3, 4}, 2), data_like({1, 3, 4}, 3),
+                                  reals_data({1}, {2}, DType::s32)};
+  const Reals from_five = run(graph({5, 6, 7}), x);
+  EXPECT_EQ(run(graph({5, 1, 0}), x), from_five);
+  EXPECT_NE(run(graph({0, 1, 2}), x), from_five);
+}
+
 TEST_F(ModelTest, ScalarsHaveNoAxis) {
   const std::string x = input("x", {}), axis = integer("axis", 0), zero = constant("z", {1}, {0});
   set_ = 11;
