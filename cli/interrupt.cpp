@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "backends/common/process.h"
 #include "cli/common.h"
 
 namespace isamap::cli {
@@ -28,6 +29,7 @@ void say_who_exits() {
   if (!options) return;
   const Exit code = close_json(*options, fail(Exit::limit, "exit() was called within the verb",
                                               "a strategy or cost model of yours: it may throw, or return nothing"));
+  end_children_and_files();
   ::_exit(static_cast<int>(code));
 }
 

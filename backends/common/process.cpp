@@ -38,8 +38,8 @@ void set_limit(int which, std::int64_t value) {
   setrlimit(static_cast<__rlimit_resource>(which), &limit);
 }
 
-/// Resources to clean up when this process ends. The signal handler thread takes the mutex and never releases it: other
-/// threads block until the process ends.
+/// Resources to clean up when this process ends. Who cleans up takes the mutex and never releases it: other threads
+/// block until the process ends.
 struct CleanupRegistry {
   std::mutex mutex;
   std::set<pid_t> children;
@@ -100,15 +100,7 @@ void signal_children(int number) {
     cleanup().interrupted = true;
     signal_children(SIGKILL);
   }
-  cleanup().mutex.lock();
-  signal_children(SIGTERM);  // compilers remove their temporary files
-  const timespec nap{0, 50'000'000};
-  nanosleep(&nap, nullptr);
-  signal_children(SIGKILL);
-  std::error_code ignored;
-  for (const auto& folder : cleanup().folders)  // again where another thread has written a file meanwhile
-    for (int tries = 0; tries < 10 && std::filesystem::exists(folder, ignored); ++tries)
-      std::filesystem::remove_all(folder, ignored);
+  end_children_and_files();
   signal(number, SIG_DFL);
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   raise(number);
@@ -266,6 +258,18 @@ bool command_exists(const std::string& command) {
     at = end + 1;
   }
   return false;
+}
+
+void end_children_and_files() {
+  cleanup().mutex.lock();
+  signal_children(SIGTERM);  // compilers remove their temporary files
+  const timespec nap{0, 50'000'000};
+  nanosleep(&nap, nullptr);
+  signal_children(SIGKILL);
+  std::error_code ignored;
+  for (const auto& folder : cleanup().folders)  // again where another thread has written a file meanwhile
+    for (int tries = 0; tries < 10 && std::filesystem::exists(folder, ignored); ++tries)
+      std::filesystem::remove_all(folder, ignored);
 }
 
 void remove_temporary_files_on_signals(std::function<bool(int)> handled) {

@@ -40,6 +40,9 @@ bool command_exists(const std::string& command);
 /// only kills the children, also those started later, and the process goes on.
 void remove_temporary_files_on_signals(std::function<bool(int signal)> handled = {});
 
+/// The same at once, without a signal: only _exit may follow.
+void end_children_and_files();
+
 /// A new directory with mode 0700; removed with its contents.
 class TemporaryDirectory {
  public:

@@ -195,6 +195,16 @@ TEST(Failures, ASignalLeavesNoTemporaryFolder) {
   EXPECT_TRUE(folder.names().empty()) << folder.names()[0];
 }
 
+/// While a strategy of the user calls exit(), headers are compiled.
+TEST(Failures, AnExitOfAStrategyLeavesNoTemporaryFolder) {
+  const Folder folder, cache;
+  const Setting setting("TMPDIR", folder / ""), empty("ISAMAP_CACHE", cache / "");
+  const Said said = isamap({"tune", example("gemm"), "--target", "x86_avx512", "--jobs", "2", "--strategy",
+                            std::string("extension:file=") + ISAMAP_FAILING_EXTENSION + ",how=exit"});
+  EXPECT_EQ(said.code, 4) << said.err;
+  EXPECT_TRUE(folder.names().empty()) << folder.names()[0];
+}
+
 TEST(Failures, TwoProcessesShareAFolderOfCertificates) {
   const Folder folder;
   const auto words = gemm_words("map", "scalar_c", "i=4,j=4,k=4", {"--certificates", folder / "new/proofs"});
