@@ -7,6 +7,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <mutex>
 
 #include "backends/common/process.h"
 #include "cli/common.h"
@@ -23,10 +24,12 @@ std::atomic<Clock::rep> interrupted_at{0};  ///< 0: not yet
 constexpr Clock::duration one_press = std::chrono::milliseconds(50);
 
 std::atomic<const Options*> running{nullptr};
+std::mutex leaving;  ///< taken and never released by who ends the program: other threads wait here
 
 void say_who_exits() {
-  const Options* options = running.exchange(nullptr);
-  if (!options) return;
+  leaving.lock();
+  const Options* options = running;
+  if (!options) return leaving.unlock();
   const Exit code = close_json(*options, fail(Exit::limit, "exit() was called within the verb",
                                               "a strategy or cost model of yours: it may throw, or return nothing"));
   end_children_and_files();
@@ -61,7 +64,14 @@ bool only_interrupts(int signal) {
 }
 
 ForeignExit::ForeignExit(const Options& options) {
-  [[maybe_unused]] static const int registered = std::atexit(say_who_exits);
+  // exit() takes a handler off its list before it calls it: a second thread that calls exit() gets the next one, and
+  // without one it would end the program with its own code while the first one still cleans up.
+  constexpr int most_threads = 256;
+  [[maybe_unused]] static const bool registered = [] {
+    for (int n = 0; n < most_threads; ++n)
+      if (std::atexit(say_who_exits) != 0) return false;
+    return true;
+  }();
   running = &options;
 }
 
