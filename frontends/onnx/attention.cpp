@@ -184,14 +184,16 @@ void make_attention(Maker& m) {
 /// Pairs of elements turn by the angles of their position.
 void make_rotary(Maker& m) {
   const Sizes& x = m.shape(0);
+  if (x.size() != 3 && x.size() != 4) throw contradiction("heads do not fit " + sizes_text(x));
   const bool flat = x.size() == 3;
-  const std::int64_t heads = flat ? m.integer("num_heads", 0) : x.at(1);
-  if ((x.size() != 3 && x.size() != 4) || heads < 1) throw contradiction("heads do not fit " + sizes_text(x));
+  const std::int64_t heads = flat ? m.integer("num_heads", 0) : x[1];
+  if (heads < 1) throw contradiction("heads do not fit " + sizes_text(x));
   const std::int64_t tokens = flat ? x[1] : x[2], size = flat ? x[2] / heads : x[3];
   const std::int64_t stated = m.integer("rotary_embedding_dim", 0), rotated = stated == 0 ? size : stated,
                      half = rotated / 2;
   const bool interleaved = m.integer("interleaved", 0) != 0;
-  if (rotated > size || m.shape(1).back() != half) throw contradiction("the angles do not fit " + sizes_text(x));
+  if (rotated > size || m.rank(1) == 0 || m.shape(1).back() != half)
+    throw contradiction("the angles do not fit " + sizes_text(x));
   const auto place = [&](const std::string& d) {
     return flat ? fmt::format("[b,s,{}*h + {}]", size, d) : fmt::format("[b,h,s,{}]", d);
   };

@@ -1437,6 +1437,12 @@ TEST_F(ModelTest, ScalarsHaveNoAxis) {
   EXPECT_NE(problems(one("InstanceNormalization", {{"x", {3}}, {"s", {3}}, {"b", {3}}}))
                 .find("channels are dimension 1, which [3] has not"),
             std::string::npos);
+  set_ = 23;
+  for (const Shape& shape : {Shape{}, Shape{3}})
+    EXPECT_NE(problems(one("RotaryEmbedding", {{"x", shape}, {"c", shape}, {"s", shape}})).find("heads do not fit"),
+              std::string::npos);
+  EXPECT_NE(problems(one("RotaryEmbedding", {{"x", {1, 2, 3, 4}}, {"c", {}}, {"s", {}}})).find("angles do not fit"),
+            std::string::npos);
 }
 
 TEST_F(ModelTest, SizesThatContradictAreErrors) {
