@@ -240,19 +240,25 @@ std::string text_of(const TuneAnswer& answer) {
   if (answer.rows.empty())
     return text + fmt::format("# nothing is measured: the best predicted, {} cycles; {} evaluations\n",
                               short_number(answer.scheduled.cost.cycles), answer.scheduled.evaluations);
-  return text + fmt::format("# best: {}, executed {}; {} evaluations\n",
-                            clock ? fmt::format("{:.4g} us", answer.best.seconds * 1e6)
-                                  : fmt::format("{:.0f} cycles", answer.best.cycles),
-                            name(answer.best.executed), answer.scheduled.evaluations);
+  const lab::CompilerRecord* made = fastest(answer.compilers);
+  return text +
+         fmt::format("# best: {}{}, executed {}; {} evaluations\n",
+                     clock ? fmt::format("{:.4g} us", answer.best.seconds * 1e6)
+                           : fmt::format("{:.0f} cycles", answer.best.cycles),
+                     made != nullptr && made->seconds < answer.best.seconds
+                         ? fmt::format(" by the default compiler, {:.4g} us by {}", made->seconds * 1e6, made->command)
+                         : "",
+                     name(answer.best.executed), answer.scheduled.evaluations);
 }
 
 }  // namespace
 
 Measurer by_running(const MeasureOptions& options, const std::shared_ptr<TimesOfFastest>& times) {
   return [options, times](const MeasuredPrograms& of) {
-    const auto runner = make_runner(of.model);
+    const HardwareModel model = made_by_default(of.model);
+    const auto runner = make_runner(model);
     MeasureOptions with = options;
-    with.make_another = runners_side_by_side(of.model);
+    with.make_another = runners_side_by_side(model);
     with.ahead = [&of] {  // the best program is timed by each
       for (const CompilerCommand& one : compilers_for(of.model)) isamap::version_of(one);
     };

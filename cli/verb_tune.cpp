@@ -18,6 +18,9 @@ Exit verb_tune(const Options& given) {
                ? tune_model(given)
                : Exit::usage;
   if (!without_model_flags(given)) return Exit::usage;
+  if (given.schedule.strategy == "exact")
+    return fail(Exit::usage, "tune measures the candidates of a search, and 'exact' has one answer",
+                "isamap schedule KERNEL --target HW --strategy exact");
   Options options = given;
   if (!options.strategy_given)
     options.schedule.strategy =

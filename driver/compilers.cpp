@@ -87,7 +87,8 @@ std::vector<Measured> TimesOfFastest::measure(const std::vector<Program>& progra
     for (std::size_t c = 1; c < commands.size(); ++c)
       all.push_back({programs[p], make_runner(made_by(model, commands[c]))});
     if (wanted.variants)
-      for (Program& variant : wanted.variants(p)) all.push_back({std::move(variant), make_runner(model)});
+      for (Program& variant : wanted.variants(p))
+        all.push_back({std::move(variant), make_runner(made_by_default(model))});
     return all;
   };
   Followed followed;
@@ -99,14 +100,12 @@ std::vector<Measured> TimesOfFastest::measure(const std::vector<Program>& progra
 void TimesOfFastest::keep(const Program& program, const Measured& own, const Followed& followed,
                           const std::vector<CompilerCommand>& commands) {
   const std::size_t others = commands.empty() ? 0 : commands.size() - 1;
-  std::vector<Measured> measured;
-  for (const CompilerCommand& command : commands) {
-    if (own.compiler == listed(command)) measured.push_back(own);
-    for (std::size_t f = 0; f < others; ++f)
-      if (followed.measured[f].compiler == listed(command)) measured.push_back(followed.measured[f]);
-  }
-  if (!commands.empty() && measured.size() == commands.size()) by_compiler_ = {program, commands, std::move(measured)};
   const auto rest = static_cast<std::ptrdiff_t>(others);
+  if (!commands.empty() && own.compiler == listed(commands.front())) {
+    std::vector<Measured> measured{own};
+    measured.insert(measured.end(), followed.measured.begin(), followed.measured.begin() + rest);
+    by_compiler_ = {program, commands, std::move(measured)};
+  }
   if (followed.programs.size() == others) return;
   Variants variants{{program}, {own}};
   variants.programs.insert(variants.programs.end(), followed.programs.begin() + rest, followed.programs.end());

@@ -63,6 +63,7 @@ class PartTuning {
   PartTuning(const Kernel& kernel, const HardwareModel& machine, const TuneModelOptions& options)
       : kernel_(kernel),
         machine_(machine),
+        timed_on_(made_by_default(machine)),
         options_(options),
         compile_(options.compile),
         workers_(std::make_shared<Workers>(options.jobs)) {
@@ -71,7 +72,7 @@ class PartTuning {
     measure_.seed = options.seed;
     measure_.jobs = options.jobs;
     measure_.stopped = options.stopped;
-    measure_.make_another = runners_side_by_side(machine);
+    measure_.make_another = runners_side_by_side(timed_on_);
     measure_.alone = options.alone;
   }
 
@@ -128,7 +129,7 @@ class PartTuning {
       if (options_.stopped()) return Compiled();
       Compiled made = make(i);
       if (made && made->program && workers_->jobs() > 1)
-        make_runner(machine_)->prepare({&*made->program}, 1, options_.stopped);
+        make_runner(timed_on_)->prepare({&*made->program}, 1, options_.stopped);
       return made;
     });
     for (Compiled& one : all) add(std::move(one));
@@ -160,7 +161,7 @@ class PartTuning {
   void time(TunedPart& report) {
     std::vector<Program> programs;
     for (const auto& one : candidates_) programs.push_back(*one->program);
-    const auto runner = make_runner(machine_);
+    const auto runner = make_runner(timed_on_);
     const std::vector<Measured> times = measure(programs, *runner, measure_);
     best_.reset();
     for (std::size_t c = 0; c < times.size(); ++c)
@@ -174,6 +175,7 @@ class PartTuning {
 
   const Kernel& kernel_;
   const HardwareModel& machine_;
+  const HardwareModel timed_on_;  ///< by one compiler, whatever choices are remembered
   const TuneModelOptions& options_;
   CompileOptions compile_;  ///< of the candidates
   MeasureOptions measure_;

@@ -174,6 +174,24 @@ const Known* JobStore::find(const std::string& key) const {
   return found == state_->jobs.end() ? nullptr : &found->second;
 }
 
+namespace {
+
+/// No store, and not empty: hidden files, and what a new file system has, do not count.
+bool holds_other_files(const fs::path& folder) {
+  std::error_code problem;
+  if (fs::exists(folder / "blobs", problem)) return false;
+  bool others = false;
+  for (auto entry = fs::directory_iterator(folder, problem); !problem && entry != fs::directory_iterator();
+       entry.increment(problem)) {
+    const std::string name = entry->path().filename().string();
+    if (entry->path().extension() == ".jsonl") return false;
+    others = others || (!name.starts_with(".") && name != "lost+found");
+  }
+  return others;
+}
+
+}  // namespace
+
 Result<JobStore> JobStore::open(const std::string& path, bool create) {
   std::error_code problem;
   const bool exists = fs::exists(path, problem);
@@ -181,6 +199,9 @@ Result<JobStore> JobStore::open(const std::string& path, bool create) {
     return error_at({path, 0, 0}, "is a file; a store of jobs is a folder", "--store DIR");
   if (!exists && !create)
     return error_at({path, 0, 0}, "there is no such store", "`isamap work PLAN --store DIR` makes one");
+  if (create && exists && holds_other_files(path))
+    return error_at({path, 0, 0}, "holds other files and no records: a store is a folder of its own",
+                    "--store DIR, of a new folder");
   fs::create_directories(create ? path + "/blobs" : path, problem);
   if (problem) return error_at({path, 0, 0}, "cannot be written: " + problem.message());
   auto state = std::make_unique<State>();

@@ -58,22 +58,35 @@ std::string choice_key(const HardwareModel& model, const std::string& kernel_tex
   return key + "\n" + kernel_text;
 }
 
+/// The default one first.
+std::vector<CompilerCommand> named_compilers(const HardwareModel& model) {
+  std::vector<CompilerCommand> named;
+  for (const std::string& text : model.program.compilers) named.push_back(split_command(text));
+  if (named.empty()) named.push_back(system_compiler());
+  return named;
+}
+
+bool works(const CompilerCommand& command, const HardwareModel& model) {
+  return !command.empty() && !compiler_for(made_by(model, command)).command.empty();
+}
+
 }  // namespace
 
 std::vector<CompilerCommand> compilers_for(const HardwareModel& model) {
   if (!is_host_code(model)) return {};
-  std::vector<CompilerCommand> candidates;
-  if (!model.program.compilers.empty())
-    for (const std::string& text : model.program.compilers) candidates.push_back(split_command(text));
-  else
-    candidates.push_back(system_compiler());
+  std::vector<CompilerCommand> candidates = named_compilers(model);
   if (const std::string clang = clang_of_path();
       model.program.compilers.empty() && !user_has_chosen() && !clang.empty())
     candidates.push_back({clang});
-  std::vector<CompilerCommand> found;
-  for (const CompilerCommand& one : candidates)
-    if (!one.empty() && !compiler_for(made_by(model, one)).command.empty()) found.push_back(one);
-  return found;
+  std::erase_if(candidates, [&](const CompilerCommand& one) { return !works(one, model); });
+  return candidates;
+}
+
+HardwareModel made_by_default(const HardwareModel& model) {
+  if (is_host_code(model))
+    for (const CompilerCommand& one : named_compilers(model))
+      if (works(one, model)) return made_by(model, one);
+  return model;
 }
 
 HardwareModel made_by(HardwareModel model, const CompilerCommand& command) {

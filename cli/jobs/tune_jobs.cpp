@@ -322,7 +322,7 @@ jobs::Outcome do_measure(const std::string& text, JobInputs& inputs) {
   const auto program = lower(*schedule, with->kernel, *with->machine);
   if (!program) return not_done(Exit::no_answer, program.diagnostics());
   const Timing timing(job.at("seed").get<std::uint64_t>());
-  const auto runner = make_runner(*with->machine);
+  const auto runner = make_runner(made_by_default(*with->machine));
   const Measured found = measure({*program}, *runner, timing.options()).front();
   return found.correct() ? jobs::Outcome{0, timing.row(found, one.schedule, one.cycles).dump(), ""}
                          : not_measured(found);
@@ -516,7 +516,7 @@ jobs::Outcome do_variants(const std::string& text, JobInputs& inputs) {
   for (const Contender& one : *contenders) programs.push_back(one.program);
   if (programs.empty()) return {0, R"({"absent":true})", ""};
   const Timing timing(job.at("seed").get<std::uint64_t>());
-  const auto runner = make_runner(*before->with.machine);
+  const auto runner = make_runner(made_by_default(*before->with.machine));
   const std::vector<Measured> found = measure(programs, *runner, timing.options());
   Json rows = Json::array();
   for (std::size_t c = 0; c < found.size(); ++c) {

@@ -129,6 +129,9 @@ std::vector<CompilerCommand> compilers_for(const HardwareModel& model);
 /// The model with this compiler, overriding a remembered choice.
 HardwareModel made_by(HardwareModel model, const CompilerCommand& command);
 
+/// The model with its default compiler, whatever choice is remembered: for programs whose times are compared.
+HardwareModel made_by_default(const HardwareModel& model);
+
 /// The first line of the output of --version.
 std::string version_of(const CompilerCommand& command);
 

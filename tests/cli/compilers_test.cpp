@@ -92,6 +92,14 @@ TEST_F(OwnCompilers, TheFasterOneIsFoundAmongCandidates) {
   EXPECT_EQ(json["compilers"][1]["version"], "clang++ 1.2");
   EXPECT_EQ(json["compiler"], "clang++") << tuned.out;
   EXPECT_EQ(isamap({"replay", store}).out, tuned.out);
+  // Again, and then with the choices that are remembered by now: each program by the compiler that its row names.
+  for (const char* jobs : {"2", "1"}) {
+    const auto again = parsed(said("tune", {"--measured", "4", "--budget", "evals=60", "--jobs", jobs}));
+    EXPECT_EQ(again["compiler"], "clang++") << again;
+    const double slow = again["compilers"][0]["seconds"].get<double>();
+    EXPECT_GT(slow, again["compilers"][1]["seconds"].get<double>()) << again;
+    for (const auto& row : again["candidates"]) EXPECT_GT(row["measured"].get<double>(), slow / 2) << again;
+  }
 }
 
 TEST_F(OwnCompilers, TheUsersIsTheOnlyOne) {

@@ -275,6 +275,26 @@ TEST(Cluster, NamesThatAreNotUtf8AreRefusedInWords) {
   EXPECT_EQ(run.code, 0) << "no name is kept: " << run.err;
 }
 
+TEST(Cluster, FoldersOfOtherFilesBecomeNoStores) {
+  const Folder folder;
+  const std::string plan = folder / "plan.jsonl", other = folder / "other";
+  ASSERT_EQ(
+      isamap({"plan", "lab", "small", "--strategies", "random", "--seeds", "1", "--budget", "evals=20", "-o", plan})
+          .code,
+      0);
+  fs::create_directories(other);
+  folder.write("other/readme.txt", "mine");
+  const Said work = isamap({"work", plan, "--store", other});
+  EXPECT_EQ(work.code, 1) << work.err;
+  EXPECT_NE(work.err.find("holds other files and no records"), std::string::npos) << work.err;
+  const std::string store = folder / "store";
+  ASSERT_EQ(isamap({"work", plan, "--store", store}).code, 0);
+  EXPECT_EQ(isamap({"merge", store, "-o", other}).code, 1);
+  EXPECT_FALSE(fs::exists(other + "/blobs"));
+  fs::create_directories(folder / "empty/lost+found");  // a new disk
+  EXPECT_EQ(isamap({"merge", store, "-o", folder / "empty"}).code, 0);
+}
+
 TEST(Cluster, RefusedFlagsAndFoldersLeaveNothing) {
   const Folder folder;
   const std::string plan = folder / "plan.jsonl", store = folder / "store", outer = folder / "outer";
