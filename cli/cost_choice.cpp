@@ -13,7 +13,8 @@ namespace {
 /// Owns the runner that its model uses.
 class Measuring final : public CostModel {
  public:
-  Measuring(const HardwareModel& machine, std::uint64_t seed, int jobs) : runner_(make_runner(made_by_default(machine))) {
+  Measuring(const HardwareModel& machine, std::uint64_t seed, int jobs)
+      : runner_(make_runner(made_by_default(machine))) {
     MeasureOptions options;
     options.seed = seed;
     options.jobs = jobs;

@@ -35,7 +35,8 @@ class TimesOfFastest {
     std::vector<Measured> measured;  ///< by command
   };
 
-  /// measure() of scheduler/measure.h; `runner` and `options` are of the default compiler. A program and its variants, in their order, keep the times that are known.
+  /// measure() of scheduler/measure.h; `runner` and `options` are of the default compiler. A program and its variants,
+  /// in their order, keep the times that are known.
   std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
                                 const HardwareModel& model, const FollowUp& wanted);
   /// Null: there are no such times.
