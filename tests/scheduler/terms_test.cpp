@@ -12,6 +12,7 @@
 #include "hwdesc/load/skeletons.h"
 #include "hwdesc/model/timing_choice.h"
 #include "scheduler/cost/priced_nest.h"
+#include "tests/list_item.h"
 #include "tests/lowering/support.h"
 #include "tests/scratch.h"
 
@@ -534,18 +535,18 @@ std::string terms_page() {
       "hwdesc/defaults/timing.yaml; docs/cost.md explains them. `isamap hw show` prints the timing model of a "
       "machine.\n\n"
       "    cycles = longest(calls, bounds) + once + contended + exposed\n\n"
-      "*Added as* says where a term stands there; times of `calls` are summed. *Replayed*: `latency` and `simulator` "
-      "find\n"
-      "this time by themselves, and never less than it. *Reads*: keys of the hardware file.\n";
+      "The word in brackets says where a term is added there; times of `calls` are summed. *Replayed*: `latency` and\n"
+      "`simulator` find this time by themselves, and never less than it. *Reads*: keys of the hardware file.\n";
   for (const TimingModel model : {TimingModel::overlapped, TimingModel::issued_moves, TimingModel::thread_blocks,
                                   TimingModel::parallel_scalar, TimingModel::command_stream}) {
     std::string title(name(model));
     title.front() = static_cast<char>(std::toupper(title.front()));
-    text +=
-        "\n## " + title + "\n\n| term | added as | replayed | cycles | reads | source |\n|---|---|---|---|---|---|\n";
+    text += "\n## " + title + "\n\n";
     for (const Term* term : terms_of(model))
-      text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", term->name, added_as(term->overlap),
-                          term->replayed ? "yes" : "", term->formula, term->parameters, term->source);
+      text += list_item(fmt::format("**{}** ({}{}): {}.{} *Source*: {}", term->name, added_as(term->overlap),
+                                    term->replayed ? ", replayed" : "", term->formula,
+                                    term->parameters.empty() ? "" : fmt::format(" *Reads*: `{}`.", term->parameters),
+                                    term->source));
   }
   return text + "\n## Parameters\n\n```yaml\n" +
          text_of_file(std::string(ISAMAP_SOURCE_DIR) + "/hwdesc/defaults/timing.yaml") + "```\n";
