@@ -241,10 +241,10 @@ class EdgeGuards {
     for (std::size_t i = 1; i < zeros.operands.size(); ++i) {
       if (edges(zeros.operands[i]) == nullptr) continue;
       for (AffineExpr& e : zeros.operands[i].index) {
-        std::map<std::string, AffineExpr> nowhere;
+        std::map<std::string, AffineExpr> at_zero;
         for (const std::string& name : e.names())
-          if (!name.starts_with('$')) nowhere[name] = AffineExpr(0);
-        e = substitute(e, nowhere);
+          if (!name.starts_with('$')) at_zero[name] = AffineExpr(0);
+        e = substitute(e, at_zero);
         e = e - AffineExpr(e.constant());
       }
     }

@@ -53,7 +53,7 @@ double sum_of(const std::vector<CostTerm>& terms) {
   return sum;
 }
 
-std::string binding(const CostReport& e) {
+std::string bound_by(const CostReport& e) {
   if (e.overlap.empty()) return "";
   const CostTerm& most = e.overlap.front();
   std::string text = fmt::format("bound by {}: {} cycles with perfect overlap", most.name, figure(most.value));
@@ -157,7 +157,7 @@ std::string explanation_text(const std::vector<CostReport>& statements, const st
     if (!e.parts.empty()) text += table(term_rows("cycles predicted", "cycles", e.parts, sum_of(e.parts))) + "\n";
     text += table(term_rows("cycles with fill, drain and buffers", "cycles", e.latency, sum_of(e.latency))) + "\n";
     if (!e.energy.empty()) text += table(term_rows("energy", "pJ", e.energy, sum_of(e.energy))) + "\n";
-    text += binding(e) + "\n";
+    text += bound_by(e) + "\n";
   }
   if (second)
     for (const std::string& line : second_lines(statements, *second)) text += line + "\n";
@@ -170,7 +170,7 @@ std::string schedule_page(const std::string& title, const std::string& schedule,
   std::string body;
   for (std::size_t s = 0; s < statements.size(); ++s) {
     const CostReport& e = statements[s];
-    body += "<h2>" + escaped(e.statement) + "</h2>\n<p>" + escaped(binding(e)) + "</p>\n<pre>";
+    body += "<h2>" + escaped(e.statement) + "</h2>\n<p>" + escaped(bound_by(e)) + "</p>\n<pre>";
     for (const std::string& line : e.loops) body += escaped(line) + "\n";
     body += "</pre>\n" + tiles_figure(e) + html_table(tile_rows(e));
     if (s < timelines.size()) {

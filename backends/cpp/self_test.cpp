@@ -36,12 +36,12 @@ constexpr const char* mixed_text = R"(std::uint32_t mixed(std::uint32_t i, std::
 }
 )";
 
-/// Values are first + step * (mixed % count), converted to the tensor's type.
-struct Values {
+/// The values are first + step * (mixed % count), converted to the tensor's type.
+struct TestValues {
   double first = -1, step = 0.125;
   std::uint32_t count = 17;
 };
-Values values_of(const Tensor& tensor) {
+TestValues values_of(const Tensor& tensor) {
   if (is_float(tensor.dtype)) {
     if (!tensor.range || !std::isfinite(tensor.range->first) || !std::isfinite(tensor.range->second)) return {};
     return {tensor.range->first, (tensor.range->second - tensor.range->first) / 16, 17};
@@ -307,7 +307,7 @@ class SelfTest {
     for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) {
       const Tensor& tensor = kernel_.tensors[t];
       data.push_back(make_data(tensor));
-      const Values values = values_of(tensor);
+      const TestValues values = values_of(tensor);
       for (std::int64_t i = 0; given(t) && i < data[t].count(); ++i) {
         const std::uint32_t n = mixed(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(t)) % values.count;
         data[t].set(i, convert({values.first + values.step * n, 0}, DType::f64, tensor.dtype, true));
@@ -375,7 +375,7 @@ class SelfTest {
     if (!given(t)) return text;
     std::vector<AffineExpr> index;
     Nest nest = loops_.nest_of(tensor, index);
-    const Values values = values_of(tensor);
+    const TestValues values = values_of(tensor);
     const std::string number = index_text(row_major(index, tensor.shape), nest.ranges, nest.names, elements_);
     nest.line(fmt::format("const double value = {} + {} * double(mixed(std::uint32_t({}), {}) % {});", values.first,
                           values.step, number, t, values.count));

@@ -59,7 +59,7 @@ struct RegisterImage {
 };
 
 /// One call, and the index of each of its equations.
-struct Call {
+struct MoveCall {
   PlaceSolver solver;
   std::vector<std::int64_t> index;  // row-major
 };
@@ -107,7 +107,7 @@ std::string bytes_text(const std::string& distance) {
   return distance + (distance == "1" || distance == "-1" ? " byte" : " bytes");
 }
 
-std::string reason_of(const Misplacement& wrong, const Call& call, const RegisterImage& image,
+std::string reason_of(const Misplacement& wrong, const MoveCall& call, const RegisterImage& image,
                       const std::vector<std::string>& pitches) {
   if (wrong.free) return "no whole number of bytes fits its free strides";
   return fmt::format("{} and {} lie {} apart in memory; the move takes them {} apart",
@@ -160,7 +160,7 @@ std::string how_of(const Placement& placement, const MoveTable& table, const Reg
   return text;
 }
 
-using Calls = std::map<std::pair<std::int64_t, std::int64_t>, Call>;  // by outer instance, and piece of its registers
+using Calls = std::map<std::pair<std::int64_t, std::int64_t>, MoveCall>;  // by outer instance, and piece of its registers
 
 /// Sorts the operand's bytes into calls and solves the equations of each. Empty text: solved; else the reason.
 std::string calls_of(const MoveTable& table, const RegisterImage& image, const Filling& filling, Calls& calls) {
@@ -177,7 +177,7 @@ std::string calls_of(const MoveTable& table, const RegisterImage& image, const F
     in_memory(image, filling.order, point, filling.pitches.size(), at);
     for (std::int64_t b = 0; b < image.width; b += step) {
       const std::int64_t byte = element * image.width + b;
-      Call& call = calls[{instance / table.instances, byte / piece_bytes}];
+      MoveCall& call = calls[{instance / table.instances, byte / piece_bytes}];
       for (std::int64_t tile = 0; tile < filling.operands; ++tile) {
         const std::int64_t in_call = byte % piece_bytes + tile * image.bytes;
         const std::int64_t place = instance % table.instances * table.elements() + in_call / table.width;

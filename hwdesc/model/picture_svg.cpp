@@ -13,7 +13,7 @@ namespace isamap {
 
 namespace {
 
-constexpr int gap = 14, memory_width = 170, row = 22, title = 30, lane = 14, character = 7;
+constexpr int gap = 14, memory_width = 170, row_height = 22, title = 30, lane = 14, character = 7;
 
 std::string escaped(const std::string& text) {
   std::string out;
@@ -99,7 +99,7 @@ class Picture {
     int bottom = y + title;
     for (std::size_t m = 0; m < memories_.size(); ++m) {
       if (!(model_.memories()[m].per == id)) continue;
-      memories_[m] = {x + gap, bottom, memory_width, std::max(2, links_at(m)) * row + 6};
+      memories_[m] = {x + gap, bottom, memory_width, std::max(2, links_at(m)) * row_height + 6};
       bottom += memories_[m].height + gap;
     }
     for (const std::size_t child : units_inside(model_, id)) bottom = place(child, x + gap, bottom) + gap;
@@ -129,7 +129,7 @@ class Picture {
   }
 
   /// Slots are assigned top down, so that lines at one memory do not cross.
-  int slot(std::size_t memory) { return memories_[memory].y + 3 + row / 2 + row * slots_[memory]++; }
+  int slot(std::size_t memory) { return memories_[memory].y + 3 + row_height / 2 + row_height * slots_[memory]++; }
 
   void draw_links() {
     int labels = widest_ + 2 * gap;

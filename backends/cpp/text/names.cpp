@@ -42,7 +42,7 @@ constexpr std::array reserved =
 
 // Functions declared by C, POSIX and the run driver, and compiler builtins: an entry with such a name clashes. Of math
 // functions also the forms for float and long double (`expf`, `expl`).
-constexpr std::string_view library =
+constexpr std::string_view library_names =
     " "
     "main argc argv environ errno assert offsetof NULL EOF INFINITY NAN HUGE_VAL stdin stdout stderr size_t ssize_t "
     "ptrdiff_t max_align_t nullptr_t intptr_t uintptr_t intmax_t uintmax_t off_t pid_t time_t clock_t timespec "
@@ -97,7 +97,7 @@ bool is_macro(const std::string& name) {
 }
 
 bool declared_elsewhere(const std::string& name) {
-  const auto listed = [](const std::string& word) { return library.find(" " + word + " ") != std::string_view::npos; };
+  const auto listed = [](const std::string& word) { return library_names.find(" " + word + " ") != std::string_view::npos; };
   const bool other_form = name.size() > 1 && (name.back() == 'f' || name.back() == 'l');
   return listed(name) || (other_form && listed(name.substr(0, name.size() - 1)));
 }
