@@ -11,6 +11,7 @@
 #include "ir/text/access_name.h"
 #include "mapper/advice/missing_moves.h"
 #include "mapper/match/instruction_tree.h"
+#include "scheduler/space/reduction_order.h"
 #include "scheduler/space/streaming_stores.h"
 #include "support/arithmetic.h"
 
@@ -130,7 +131,17 @@ void CpuDecisions::make_decisions() {
     decisions.back().labels.front() = "nothing";
     decisions.push_back({"block", numbers(block_steps), DecisionKind::size, "block"});
   }
-  for (std::size_t d = 0; levels == 0 && d < dims; ++d) {
+  if (levels == 0) make_reduction_decisions();
+}
+
+void CpuDecisions::make_reduction_decisions() {
+  const bool in_order = options.sums_in_order && is_float(kernel.tensors[unfused().write.tensor.index()].dtype);
+  by_memory_ = in_order ? std::vector<std::string>{} : reductions_by_memory(kernel, unfused());
+  if (!by_memory_.empty()) {
+    reductions_at_ = decisions.size();
+    decisions.push_back({"reduction loops", {"as stated", "by memory"}, DecisionKind::choice, "reduction loops"});
+  }
+  for (std::size_t d = 0; d < dims; ++d) {
     const Dim& dim = unfused().domain.dims[d];
     if (dim.kind != DimKind::reduction || dim.extent <= least_cut) continue;
     cuts.push_back(d);
@@ -240,6 +251,17 @@ std::int64_t CpuDecisions::tile(const CpuTemplate& form, const PreparedMapping& 
   return tile;
 }
 
+std::vector<std::string> CpuDecisions::reordered(const PreparedMapping& p) const {
+  std::vector<std::string> order;
+  for (const std::string& dim : by_memory_)
+    if (const std::string& fused = p.fused_dims[static_cast<std::size_t>(unfused().domain.find(dim))]; !fused.empty())
+      order.push_back(fused);
+  for (const Dim& dim : p.statement.domain.dims)  // of one step
+    if (dim.kind == DimKind::reduction && std::find(order.begin(), order.end(), dim.name) == order.end())
+      order.push_back(dim.name);
+  return order;
+}
+
 CpuTemplate CpuDecisions::form_of(const PreparedMapping& p, const Point& point) const {
   CpuTemplate form;
   form.kernel = &kernel;
@@ -279,6 +301,7 @@ CpuTemplate CpuDecisions::form_of(const PreparedMapping& p, const Point& point) 
     if (const auto cut = cut_at(d); cut && point.choice[*cut] > 0)
       form.cuts[dim] = tile(form, p, dim, cut_steps[static_cast<std::size_t>(point.choice[*cut])]);
   }
+  if (reductions_at_ && point.choice[*reductions_at_] > 0) form.reduction_order = reordered(p);
   for (const Dim& dim : p.statement.domain.dims)
     if (dim.kind == DimKind::parallel) form.parallel_order.push_back(dim.name);
   const auto it = std::find(form.parallel_order.begin(), form.parallel_order.end(), outermost);

@@ -76,6 +76,10 @@ class CpuDecisions {
   /// Nothing for parallel dims, and where memories between home and the registers hold tiles of the inputs.
   std::optional<std::size_t> cut_at(std::size_t dim) const;
 
+  /// The decision on the order of the reduction loops: as stated, or by `reductions_by_memory`. Nothing: the two are
+  /// one.
+  std::optional<std::size_t> reductions_at() const { return reductions_at_; }
+
   bool chooses_buffers() const {
     return levels > 0 && buffers_at(0) < decisions.size() && decisions[buffers_at(0)].labels.size() > 1;
   }
@@ -91,6 +95,7 @@ class CpuDecisions {
   /// Addressed memories between home and the operands.
   std::size_t most_levels() const;
   void make_decisions();
+  void make_reduction_decisions();
   void make_stream_decisions();
   /// Does every instruction occupy instances of this unit itself, as a warp its lanes?
   bool inside_calls(UnitId unit) const;
@@ -105,9 +110,14 @@ class CpuDecisions {
   /// Does a mapping take an input in registers, and its output in a memory?
   bool holds_inputs_in_registers() const;
 
+  /// `by_memory_` as dims of the fused statement, in the order of their loops.
+  std::vector<std::string> reordered(const PreparedMapping& p) const;
+
   std::optional<std::size_t> held_at_;
   std::optional<std::size_t> streaming_at_;  ///< decision on streaming stores; nothing: not possible
   std::optional<std::size_t> blocked_at_;    ///< decisions on the blocked dim and its block; nothing: no long dim
+  std::optional<std::size_t> reductions_at_;
+  std::vector<std::string> by_memory_;  ///< dims of the unfused statement
   mutable std::vector<std::unique_ptr<PreparedMapping>> prepared_;
   mutable std::vector<std::atomic<const PreparedMapping*>> ready_;  ///< asked for every point: without the mutex
   mutable RouteTable routes_;

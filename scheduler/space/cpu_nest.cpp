@@ -33,11 +33,7 @@ bool owns(const CpuTemplate& form, UnitId unit, std::size_t level) {
 
 /// In the order of their loops, outermost first.
 std::vector<std::string> dims_of(const CpuTemplate& form, DimKind kind) {
-  if (kind == DimKind::parallel) return form.parallel_order;
-  std::vector<std::string> names;
-  for (const Dim& dim : form.statement->domain.dims)
-    if (dim.kind == kind) names.push_back(dim.name);
-  return names;
+  return kind == DimKind::parallel ? form.parallel_order : reduction_dims(form);
 }
 
 // Collects lines and the current tile of each dim, so that loops of one step are omitted.
@@ -250,6 +246,14 @@ class Builder {
 };
 
 }  // namespace
+
+std::vector<std::string> reduction_dims(const CpuTemplate& form) {
+  if (!form.reduction_order.empty()) return form.reduction_order;
+  std::vector<std::string> names;
+  for (const Dim& dim : form.statement->domain.dims)
+    if (dim.kind == DimKind::reduction) names.push_back(dim.name);
+  return names;
+}
 
 std::int64_t step_of(const CpuTemplate& form, const std::string& dim) {
   const auto it = form.pairing.digit_of.find(dim);

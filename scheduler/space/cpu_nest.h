@@ -29,6 +29,7 @@ struct CpuTemplate {
   std::map<std::string, std::int64_t> blocks;  ///< parallel dims: cache blocks; missing: not blocked
   std::map<std::string, std::int64_t> register_tile;  ///< extent of each dim that is unrolled; missing: one step
   std::vector<std::string> parallel_order;            ///< parallel dims, outermost first
+  std::vector<std::string> reduction_order;           ///< reduction dims, outermost first; empty: as stated
   struct OnUnit {
     std::string unit, dim;
     std::int64_t count = 1;
@@ -43,6 +44,8 @@ struct CpuTemplate {
   std::vector<bool> ahead_of_time;  ///< per access: packed once, ahead of time
 };
 
+/// Reduction dims in the order of their loops, outermost first.
+std::vector<std::string> reduction_dims(const CpuTemplate& form);
 /// Elements of a dim covered by one step of the instruction.
 std::int64_t step_of(const CpuTemplate& form, const std::string& dim);
 /// Levels of addressed memories between home and the registers on the routes.

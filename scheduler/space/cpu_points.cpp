@@ -25,14 +25,6 @@ constexpr std::size_t good_tiles = 12;  ///< candidates of a random change
 constexpr double another_tile = 0.15;   ///< share of changes that replace the register tile
 constexpr std::size_t other_tiles = 6;  ///< further register tiles among the starts of each promising mapping
 
-/// Order of mappings and routes, of which a search has few.
-struct FirstChoices {
-  using is_transparent = void;
-  bool operator()(std::span<const int> a, std::span<const int> b) const {
-    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
-  }
-};
-
 class CpuPoints final : public SpaceTemplate {
  public:
   CpuPoints(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings, const HardwareModel& model,
@@ -62,7 +54,7 @@ class CpuPoints final : public SpaceTemplate {
   Point shrink_levels(Point point) const;
   CpuDecisions choices_;
   mutable std::mutex mutex_;
-  mutable std::map<std::vector<int>, std::vector<RegisterChoices>, FirstChoices> register_tiles_;
+  mutable std::map<std::vector<int>, std::vector<RegisterChoices>> register_tiles_;  ///< by mapping, routes, order
 };
 
 Point CpuPoints::repair(Point point) const {
@@ -106,11 +98,11 @@ Point CpuPoints::random(std::uint64_t seed) const {
 }
 
 // First the constructed start of every promising mapping, then variants, so that variants of the first do not crowd out
-// the start of the last.
+// the start of the last. The other order of reductions is beside these, for the mappings with the least work.
 std::vector<Point> CpuPoints::starts(std::size_t count) const {
   std::vector<Point> points;
   std::vector<std::vector<Point>> more;
-  std::vector<Point> others;
+  std::vector<Point> others, reordered;
   for (const std::size_t m : ranked_mappings(choices_.unfused(), choices_.mappings, *choices_.model)) {
     if (points.size() >= std::max<std::size_t>(count / 2, 1)) break;
     const PreparedMapping& p = choices_.prepare(m);
@@ -120,6 +112,13 @@ std::vector<Point> CpuPoints::starts(std::size_t count) const {
     point = start_at(point);
     points.push_back(point);
     more.push_back(variants(point));
+    if (const auto order = choices_.reductions_at(); order && reordered.size() < count / 2) {
+      point.choice[*order] = 1;
+      reordered.push_back(start_at(point));
+      const std::vector<Point> of_it = variants(reordered.back());
+      reordered.insert(reordered.end(), of_it.begin(), of_it.end());
+      point = points.back();
+    }
     for (std::size_t tile = 1; tile <= other_tiles; ++tile) others.push_back(start_at(point, tile));
     if (choices_.chooses_buffers()) more.back().push_back(start_at(two_buffers(point)));
   }
@@ -127,6 +126,7 @@ std::vector<Point> CpuPoints::starts(std::size_t count) const {
   const std::vector<Point> constructed = split_reductions(points);
   for (std::size_t m = 0; m < more.size() && points.size() < count; ++m)
     points.insert(points.end(), more[m].begin(), more[m].end());
+  points.insert(points.end(), reordered.begin(), reordered.end());
   points.insert(points.end(), constructed.begin(), constructed.end());
   points.insert(points.end(), others.begin(), others.end());
   const std::vector<Point> rest = split_reductions(points);
@@ -229,15 +229,19 @@ Point CpuPoints::start_at(Point point, std::size_t register_tile) const {
 }
 
 const std::vector<CpuPoints::RegisterChoices>& CpuPoints::register_tiles(const Point& point) const {
-  const std::span key(point.choice.data(), 1 + choices_.accesses);  // mapping and routes come first
+  const std::span first(point.choice.data(), 1 + choices_.accesses);  // mapping and routes come first
+  const auto order = choices_.reductions_at();
+  std::vector<int> key(first.begin(), first.end());
+  if (order) key.push_back(point.choice[*order]);
   const std::lock_guard lock(mutex_);
   const auto known = register_tiles_.find(key);
   if (known != register_tiles_.end()) return known->second;
-  std::vector<RegisterChoices>& made = register_tiles_[std::vector<int>(key.begin(), key.end())];
+  std::vector<RegisterChoices>& made = register_tiles_[key];
   const PreparedMapping& p = choices_.prepare(static_cast<std::size_t>(point.choice[0]));
   if (!p.problem.empty()) return made;
   Point plain = repair({});
-  std::copy(key.begin(), key.end(), plain.choice.begin());
+  std::copy(first.begin(), first.end(), plain.choice.begin());
+  if (order) plain.choice[*order] = key.back();
   for (const RegisterTile& tile : good_register_tiles(choices_.form_of(p, plain), register_steps, good_tiles))
     made.push_back(register_choices(p, tile));
   return made;

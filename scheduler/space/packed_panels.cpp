@@ -58,10 +58,28 @@ std::int64_t bytes_of_slice(const CpuTemplate& form, int access, const std::stri
   return size;
 }
 
+/// Digits of reductions in the order of their loops: [k/48, c, r, s, k%48] becomes [k/48, r, s, c, k%48].
+void order_reductions(const CpuTemplate& form, std::vector<LayoutDigit>& layout) {
+  std::vector<LayoutDigit*> places;
+  std::vector<LayoutDigit> ordered;
+  const auto is_of = [&](const LayoutDigit& digit, const std::string& dim) {
+    const AffineExpr whole = AffineExpr::dim(dim);
+    return digit.index == whole || digit.index == floordiv(whole, step_of(form, dim));
+  };
+  for (const std::string& dim : form.reduction_order)
+    for (const LayoutDigit& digit : layout)
+      if (is_of(digit, dim)) ordered.push_back(digit);
+  for (LayoutDigit& digit : layout)
+    for (const std::string& dim : form.reduction_order)
+      if (is_of(digit, dim)) places.push_back(&digit);
+  for (std::size_t i = 0; i < places.size(); ++i) *places[i] = ordered[i];
+}
+
 }  // namespace
 
 std::vector<LayoutDigit> panel_layout(const CpuTemplate& form, int access, std::vector<LayoutDigit> layout) {
   if (!form.tiles.empty()) return layout;
+  order_reductions(form, layout);
   for (const auto& [dim, tile] : form.register_tile) {
     const AffineExpr whole = AffineExpr::dim(dim);
     const std::int64_t step = step_of(form, dim);

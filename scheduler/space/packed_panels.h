@@ -9,7 +9,7 @@ namespace isamap {
 /// Widens blocks of one call, [j/16, k, j%16], to panels of the register tile, [j/48, k, j%48]: a step of the loop
 /// around the calls then reads one row, and consecutive rows are prefetched by hardware. Where an input is contiguous
 /// along a dim of which each call takes one element, [i, k/4, k%4] becomes [i/14, k/4, i%14, k%4]: rows of the tensor
-/// are copied to rows of the panel.
+/// are copied to rows of the panel. Where the reduction loops are not in the stated order, the panel has their order.
 std::vector<LayoutDigit> panel_layout(const CpuTemplate& form, int access, std::vector<LayoutDigit> layout);
 
 /// An input with disjoint tiles along the outermost loop is packed tile by tile, so that it is still cached when

@@ -72,11 +72,11 @@ bool has_memory_operand(const CpuTemplate& form) {
 
 /// The innermost reduction if compilers unroll it: values read by neighbouring window steps then stay live.
 std::optional<std::string> unrolled_window(const CpuTemplate& form) {
-  const Dim* last = nullptr;
-  for (const Dim& dim : form.statement->domain.dims)
-    if (dim.kind == DimKind::reduction && dim.extent > 1) last = &dim;
-  if (last == nullptr || last->extent > window_steps_in_registers || step_of(form, last->name) > 1) return std::nullopt;
-  return last->name;
+  std::optional<std::string> last;
+  for (const std::string& dim : reduction_dims(form))
+    if (extent_of(form, dim) > 1) last = dim;
+  if (!last || extent_of(form, *last) > window_steps_in_registers || step_of(form, *last) > 1) return std::nullopt;
+  return last;
 }
 
 /// Registers for the values of an input in one pass of that loop, other dims one step at a time.
