@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <set>
 
+#include "frontends/onnx/order.h"
+
 namespace isamap::importing {
 
 namespace {
@@ -73,10 +75,21 @@ void check_zero_bytes(const onnx::GraphProto& graph, Diagnostics& problems) {
   }
 }
 
-/// Names must be defined before use, which excludes cycles too.
+/// No value may depend on itself.
+void check_cycles(const onnx::GraphProto& graph, Diagnostics& problems) {
+  const auto cycle = execution_order(graph.node()).cycle;
+  if (!cycle) return;
+  const std::string reader = node_title(graph.node(cycle->reader), cycle->reader);
+  problems.push_back(error(reader + " reads '" + printable(cycle->value) + "', which " +
+                               (cycle->writer == cycle->reader
+                                    ? "it writes itself"
+                                    : node_title(graph.node(cycle->writer), cycle->writer) + " writes from its result"),
+                           "the graph has a cycle"));
+}
+
+/// Names must be defined, and once.
 void check_names(const onnx::GraphProto& graph, Diagnostics& problems) {
   std::set<std::string> defined, written_somewhere, told;
-  int too_early = 0;
   for (const auto& input : graph.input())
     if (!defined.insert(input.name()).second)
       problems.push_back(error("two inputs are named '" + printable(input.name()) + "'"));
@@ -85,13 +98,10 @@ void check_names(const onnx::GraphProto& graph, Diagnostics& problems) {
   for (const auto& node : graph.node()) written_somewhere.insert(node.output().begin(), node.output().end());
   for (int i = 0; i < graph.node_size() && problems.size() < max_problems; ++i) {
     for (const std::string& input : graph.node(i).input()) {
-      if (input.empty() || defined.contains(input)) continue;
-      const bool later = written_somewhere.contains(input);
-      if (later ? too_early++ > 0 : !told.insert(input).second) continue;  // an order is one problem, a name is one
-      problems.push_back(
-          error(node_title(graph.node(i), i) + " reads '" + printable(input) + "', which " +
-                    (later ? "only it or a later node writes" : "is no input, no constant and no result"),
-                later ? "the graph has a cycle or is not in order" : ""));
+      if (input.empty() || defined.contains(input) || written_somewhere.contains(input)) continue;
+      if (!told.insert(input).second) continue;
+      problems.push_back(error(node_title(graph.node(i), i) + " reads '" + printable(input) +
+                               "', which is no input, no constant and no result"));
     }
     for (const std::string& output : graph.node(i).output())
       if (!output.empty() && !defined.insert(output).second)
@@ -138,6 +148,7 @@ Diagnostics check_graph(const onnx::GraphProto& graph) {
     check_attributes(graph.node(i), node_title(graph.node(i), i), problems);
   check_zero_bytes(graph, problems);
   if (problems.size() < max_problems) check_names(graph, problems);
+  if (problems.size() < max_problems) check_cycles(graph, problems);
   if (problems.size() > max_problems) problems.resize(max_problems);
   return problems;
 }

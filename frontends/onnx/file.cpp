@@ -16,6 +16,7 @@
 #include <fstream>
 
 #include "frontends/onnx/check.h"
+#include "frontends/onnx/order.h"
 #include "support/yaml.h"
 
 namespace isamap::importing {
@@ -137,7 +138,7 @@ class Reader {
 
   Graph graph(const onnx::GraphProto& proto, int depth) {
     Graph result;
-    for (int i = 0; i < proto.node_size(); ++i) result.nodes.push_back(node(proto.node(i), i, depth));
+    for (const int i : execution_order(proto.node()).nodes) result.nodes.push_back(node(proto.node(i), i, depth));
     for (const auto& tensor : proto.initializer()) result.constants.push_back(constant(tensor, tensor.name()));
     for (const auto& tensor : proto.sparse_initializer())
       result.constants.push_back({tensor.values().name(), std::nullopt, "sparse tensor", {}, nullptr, ""});
@@ -151,7 +152,7 @@ class Reader {
     Function result;
     result.inputs.assign(proto.input().begin(), proto.input().end());
     result.outputs.assign(proto.output().begin(), proto.output().end());
-    for (int i = 0; i < proto.node_size(); ++i) result.nodes.push_back(node(proto.node(i), i, 0));
+    for (const int i : execution_order(proto.node()).nodes) result.nodes.push_back(node(proto.node(i), i, 0));
     for (const onnx::AttributeProto& a : default_attributes(proto)) result.defaults[a.name()] = attribute(a, 0);
     return result;
   }

@@ -1018,6 +1018,39 @@ TEST_F(ModelTest, ValuesOfSizesAreComputed) {
   EXPECT_FALSE(statements.begin()->empty());
 }
 
+/// Converters append nodes: casts, what a fusion made.
+TEST_F(ModelTest, NodesInAnyOrder) {
+  const std::vector<std::string> nodes = {node("Add", {"x", "x"}, "a"), node("Exp", {"a"}, "b"),
+                                          node("Mul", {"a", "b"}, "c"), node("Sub", {"c", "x"}, "y")};
+  const std::string ends = input("x", {3}) + output("y");
+  const TensorData x = reals_data({3}, {0, 0.5, -1});
+  const Reals expected = run(ends + nodes[0] + nodes[1] + nodes[2] + nodes[3], {x});
+  std::vector<int> order{0, 1, 2, 3};
+  std::set<std::string> statements;
+  do {
+    std::string graph = ends;
+    for (const int i : order) graph += nodes[static_cast<std::size_t>(i)];
+    EXPECT_EQ(run(graph, {x}), expected);
+    std::string text;
+    const auto model = import(graph);
+    for (const Computation& statement : model->kernel.statements) text += statement.name + " ";
+    statements.insert(text);
+  } while (std::next_permutation(order.begin(), order.end()));
+  EXPECT_EQ(statements.size(), 1U) << *statements.begin();
+}
+
+/// The body, whose nodes are not in order either, reads `s` of a node behind the loop.
+TEST_F(ModelTest, NodesInAnyOrderAroundAndInBodies) {
+  const std::string body = node("Mul", {"u", "s"}, "w") + node("Add", {"v", "s"}, "u") + node("Identity", {"c"}, "d") +
+                           input("i", {}, 7) + input("c", {}, 9) + input("v", {2}) + output("d") + output("w");
+  const std::string graph = input("x", {2}) + constant("n", {}, {2}) + node("Neg", {"z"}, "y") +
+                            node_of("Loop", {"n", "", "x"}, {"z"}, graph_attribute("body", body)) +
+                            node("Add", {"x", "x"}, "s") + output("y");
+  // v' = (v + 2x)*2x from x, twice
+  const auto step = [](double v, double x) { return (v + 2 * x) * 2 * x; };
+  EXPECT_EQ(run(graph, {reals_data({2}, {1, -2})}), (Reals{-step(step(1, 1), 1), -step(step(-2, -2), -2)}));
+}
+
 TEST_F(ModelTest, LoopsWithoutSteps) {
   const std::string body = node("Add", {"v", "v"}, "w") + node("Identity", {"c"}, "d") + input("i", {}, 7) +
                            input("c", {}, 9) + input("v", {3}) + output("d") + output("w") + output("w");
@@ -1476,13 +1509,13 @@ TEST_F(ModelTest, SizesThatContradictAreErrors) {
   }
 }
 
-/// An order is one problem, however many nodes it concerns; a name is one, however often it is read.
+/// A cycle is one problem, however many nodes it concerns; a name is one, however often it is read.
 TEST_F(ModelTest, OneLineForOneCause) {
   const auto lines = [&](const std::string& graph) {
     const auto model = import(graph);
     return model ? std::size_t{0} : model.diagnostics().size();
   };
-  EXPECT_EQ(lines(node("Neg", {"b"}, "c") + node("Neg", {"a"}, "b") + node("Neg", {"x"}, "a") + input("x", {2}) +
+  EXPECT_EQ(lines(node("Neg", {"b"}, "c") + node("Neg", {"a"}, "b") + node("Neg", {"c"}, "a") + input("x", {2}) +
                   output("c")),
             1U);
   EXPECT_EQ(lines(node("Neg", {"nope"}, "a") + node("Add", {"a", "nope"}, "b") + output("b")), 1U);

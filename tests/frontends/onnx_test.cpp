@@ -190,9 +190,15 @@ TEST_F(Onnx, FilesThatAreNoModels) {
 TEST_F(Onnx, GraphsThatContradictThemselves) {
   EXPECT_EQ(layers(input("x", {1, 3, 8, 8}) + node("Conv", {"x", "w"}, "y")),
             "M: node 0 (Conv) reads 'w', which is no input, no constant and no result\n");
-  EXPECT_EQ(layers(input("x", {4, 4}) + node("MatMul", {"x", "b"}, "a") + node("Relu", {"a"}, "b")),
-            "M: node 0 (MatMul) reads 'b', which only it or a later node writes\n  hint: the graph has a cycle or is "
-            "not in order\n");
+  EXPECT_EQ(
+      layers(input("x", {4, 4}) + node("MatMul", {"x", "b"}, "a") + node("Relu", {"a"}, "b")),
+      "M: node 0 (MatMul) reads 'b', which node 1 (Relu) writes from its result\n  hint: the graph has a cycle\n");
+  EXPECT_EQ(layers(input("x", {4}) + node("Add", {"x", "y"}, "y")),
+            "M: node 0 (Add) reads 'y', which it writes itself\n  hint: the graph has a cycle\n");
+  // Node 0 only depends on the cycle, node 1 is before it.
+  EXPECT_EQ(layers(input("x", {4}) + node("Relu", {"d"}, "e") + node("Abs", {"x"}, "a") + node("Add", {"a", "d"}, "b") +
+                   node("Neg", {"b"}, "c") + node("Exp", {"c"}, "d")),
+            "M: node 2 (Add) reads 'd', which node 4 (Exp) writes from its result\n  hint: the graph has a cycle\n");
   EXPECT_EQ(layers(conv({1, 3, -8, 8}, {4, 3, 3, 3})),
             "M: input 'x' has the size -8 in dimension 2: sizes must not be negative\n  hint: a size that is not known "
             "is written as a symbol\n");
