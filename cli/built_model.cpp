@@ -12,6 +12,7 @@
 #include "backends/model_runner.h"
 #include "cli/json.h"
 #include "cli/models.h"
+#include "cli/sources_version.h"
 #include "driver/cheapest_fit.h"
 #include "driver/fewer_launches.h"
 #include "driver/fit_model.h"
@@ -29,7 +30,8 @@ namespace {
 /// Of each statement, while plans are compared.
 constexpr std::int64_t evaluations_of_plans = 100;
 
-/// All that a schedule depends on besides the part; `tuned`: but the options of the search.
+/// All that a schedule depends on besides the part, other sources of this program among it; `tuned`: but the options of
+/// the search, and the sources.
 std::string compiled_as(const Options& options, bool tuned = false) {
   const auto loaded = load_hardware(options.target, model_folders(), {options.params, false, {}, options.in_order});
   if (!loaded || options.cost != "closed_form") return "";
@@ -38,9 +40,9 @@ std::string compiled_as(const Options& options, bool tuned = false) {
   std::string space = fmt::format("{} {}", options.map.instruction, static_cast<int>(options.map.rule));
   for (const auto& [word, flag] : space_words) space += schedule.space.*flag ? std::string(" ") + word : "";
   for (const auto& [key, value] : schedule.strategy_options) space += fmt::format(" {}={}", key, value);
-  return fmt::format("\nsearch {} {} {} {} {} {} {}\n{}", schedule.strategy, schedule.seed, schedule.max_evaluations,
-                     schedule.max_seconds, static_cast<int>(schedule.objective), options.strict_float, space,
-                     loaded->resolved);
+  return fmt::format("\nsearch of {}: {} {} {} {} {} {} {}\n{}", sources_version, schedule.strategy, schedule.seed,
+                     schedule.max_evaluations, schedule.max_seconds, static_cast<int>(schedule.objective),
+                     options.strict_float, space, loaded->resolved);
 }
 
 }  // namespace
