@@ -2,7 +2,10 @@
 #include "scheduler/cost/command_stream_model.h"
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <optional>
 
 #include "hwdesc/model/memory_time.h"
@@ -14,6 +17,18 @@
 #include "scheduler/nest/instruction_timing.h"
 
 namespace isamap {
+
+/// A search meets the same calls in many nests.
+struct KnownCalls {
+  struct Call {
+    double interval = 0;
+    double own_latency = 0;  ///< as the instruction states it
+    double latency = 0;      ///< of its result
+    TileMove held;           ///< ports of memories and links that it keeps as a move does
+  };
+  static constexpr std::size_t most = 4096;  ///< then they are forgotten
+  std::map<std::vector<std::int64_t>, Call> by_extents;
+};
 
 namespace {
 
@@ -60,24 +75,33 @@ struct Chains {
   static constexpr double most_groups = 64;  ///< simulated groups; later ones take as long as the last
 };
 
-/// Mean of `cost` over all tiles below the first `loops` loops, tails included, relative to a full tile. Tails of dims
-/// are independent, and cost is taken as a product over dims.
+/// Whole and short tiles below some loops.
+struct TileMix {
+  std::vector<std::int64_t> whole;
+  std::vector<std::vector<std::pair<std::int64_t, double>>> met;  ///< by dim: extents, with counts
+};
+TileMix mix_below(const ResolvedNest& view, int loops) {
+  TileMix mix{view.tiles(loops), {}};
+  for (int d = 0; d < view.dim_count(); ++d) mix.met.push_back(extents_below(view, d, loops));
+  return mix;
+}
+
+/// Mean of `cost` over all these tiles relative to a whole one, which costs `full`. Tails of dims are independent, and
+/// cost is taken as a product over dims.
 template <class F>
-double mean_share(const ResolvedNest& view, int loops, F&& cost) {
-  std::vector<std::int64_t> sizes = view.tiles(loops);
-  const double full = cost(sizes);
+double mean_share(const TileMix& mix, double full, F&& cost) {
   double share = 1;
-  for (int d = 0; d < view.dim_count() && full > 0; ++d) {
-    const auto met = extents_below(view, d, loops);
-    if (met.size() < 2) continue;
-    const std::int64_t whole = sizes[static_cast<std::size_t>(d)];
+  std::vector<std::int64_t> sizes;
+  for (std::size_t d = 0; d < mix.met.size() && full > 0; ++d) {
+    if (mix.met[d].size() < 2) continue;
+    if (sizes.empty()) sizes = mix.whole;
     double sum = 0, times = 0;
-    for (const auto& [size, count] : met) {
-      sizes[static_cast<std::size_t>(d)] = size;
-      sum += count * (size == whole ? full : cost(sizes));
+    for (const auto& [size, count] : mix.met[d]) {
+      sizes[d] = size;
+      sum += count * (size == mix.whole[d] ? full : cost(sizes));
       times += count;
     }
-    sizes[static_cast<std::size_t>(d)] = whole;
+    sizes[d] = mix.whole[d];
     share *= sum / (times * full);
   }
   return share;
@@ -111,19 +135,27 @@ struct Round {
   double cycles = 0, commands = 0;
 };
 
+bool has_name(const AffineExpr& e, const std::string& name) {
+  return std::any_of(e.terms().begin(), e.terms().end(), [&](const AffineTerm& term) {
+    const FloorDiv* divided = division(term);
+    return divided != nullptr ? has_name(*divided->numerator, name) : std::get<std::string>(term.atom) == name;
+  });
+}
+
 /// Share of a round, at its end, in which the first part of a tile that `move` fills or drains is unused. Loops that
 /// advance along coordinates in the order of its uses, outermost first, divide the tile; any other loop passes over the
 /// part that is left: it is unused after the last pass only. What one use covers is one part.
 double released(const ResolvedNest& view, const TileCounts& counts, int stage, int access, const Instruction& move) {
   const int loops = view.stages[static_cast<std::size_t>(stage)].loops;
-  std::vector<TileCoordinate> tile = coordinates_of_move(view, stage, move, view.tiles(loops));
-  std::erase_if(tile, [](const TileCoordinate& w) { return w.replicates() || w.points >= w.extent; });
+  boost::container::small_vector<const TileCoordinate*, 8> tile;
+  for (const TileCoordinate& w : coordinates_of_move(view, stage, move, view.tiles(loops)))
+    if (w.points < w.extent && !w.replicates()) tile.push_back(&w);
   std::stable_sort(tile.begin(), tile.end(),
-                   [](const TileCoordinate& a, const TileCoordinate& b) { return a.order < b.order; });
-  std::vector<double> left;  // uses along a coordinate that no loop divides yet
+                   [](const TileCoordinate* a, const TileCoordinate* b) { return a->order < b->order; });
+  boost::container::small_vector<double, 8> left;  // uses along a coordinate that no loop divides yet
   double pieces = 1;
-  for (const TileCoordinate& w : tile) {
-    left.push_back(std::ceil(static_cast<double>(w.extent) / static_cast<double>(w.points)));
+  for (const TileCoordinate* w : tile) {
+    left.push_back(std::ceil(static_cast<double>(w->extent) / static_cast<double>(w->points)));
     pieces *= left.back();
   }
   std::size_t reached = 0;  // coordinates outside of it are divided
@@ -134,7 +166,7 @@ double released(const ResolvedNest& view, const TileCounts& counts, int stage, i
     const std::string& dim =
         view.statement.domain.dims[static_cast<std::size_t>(view.loops[static_cast<std::size_t>(w)].dim)].name;
     std::size_t along = reached;
-    while (along < tile.size() && !tile[along].form.names().contains(dim)) ++along;
+    while (along < tile.size() && !has_name(tile[along]->form, dim)) ++along;
     step /= trip;
     if (!counts.uses_loop(access, w) || along == tile.size() || (parts <= 1 && along > 0)) {
       used += (trip - 1) * step;
@@ -150,39 +182,32 @@ double released(const ResolvedNest& view, const TileCounts& counts, int stage, i
   return 1 - used - step;
 }
 
-/// Work of a full tile below the first `loops` loops relative to the mean; `whole`: share of full tiles.
-double largest(const ResolvedNest& view, int loops, double& whole) {
+/// Work of a full tile relative to the mean; `whole`: share of full tiles.
+double largest(const TileMix& mix, double& whole) {
   double ratio = 1;
   whole = 1;
-  const std::vector<std::int64_t> full = view.tiles(loops);
-  for (int d = 0; d < view.dim_count(); ++d) {
+  for (std::size_t d = 0; d < mix.met.size(); ++d) {
     double sum = 0, times = 0;
-    for (const auto& [size, count] : extents_below(view, d, loops)) {
+    for (const auto& [size, count] : mix.met[d]) {
       sum += static_cast<double>(size) * count;
       times += count;
     }
-    const auto met = extents_below(view, d, loops);
-    for (const auto& [size, count] : met)
-      if (size == full[static_cast<std::size_t>(d)]) whole *= count / std::max(times, 1.0);
-    if (sum > 0) ratio *= static_cast<double>(full[static_cast<std::size_t>(d)]) * times / sum;
+    for (const auto& [size, count] : mix.met[d])
+      if (size == mix.whole[d]) whole *= count / std::max(times, 1.0);
+    if (sum > 0) ratio *= static_cast<double>(mix.whole[d]) * times / sum;
   }
   return ratio;
 }
 
-/// How often a short step follows a full one in the first `loops` loops: once each time that a loop with both is
-/// entered.
-double changes_to_short(const ResolvedNest& view, const TileCounts& counts, int loops) {
-  double changes = 0;
-  for (int w = 0; w < loops; ++w) {
-    const LoopLevel& loop = view.loops[static_cast<std::size_t>(w)];
-    double entered = 0, with_both = 0;
-    for (const auto& [size, times] : extents_below(view, loop.dim, w)) {
-      entered += times;
-      if (loop.tile > 0 && size > loop.tile && size % loop.tile > 0) with_both += times;
-    }
-    changes += counts.steps(w) * with_both / std::max(1.0, entered);
+/// How often a short step follows a full one in this loop: once each time that it is entered with both.
+double changes_to_short(const ResolvedNest& view, const TileCounts& counts, int w) {
+  const LoopLevel& loop = view.loops[static_cast<std::size_t>(w)];
+  double entered = 0, with_both = 0;
+  for (const auto& [size, times] : extents_below(view, loop.dim, w)) {
+    entered += times;
+    if (loop.tile > 0 && size > loop.tile && size % loop.tile > 0) with_both += times;
   }
-  return changes;
+  return counts.steps(w) * with_both / std::max(1.0, entered);
 }
 
 /// Groups of chains overlap inside the innermost renewed place, or across two of its rounds if all its tiles are
@@ -234,8 +259,8 @@ struct Drained {
   double ended = 0;    ///< when the last result is there
   double visible = 0;  ///< when the commands after it enter the window
   double commands = 0;
-  std::vector<PortDrains> ports;
-  std::vector<double> results;  ///< by tile: first part drained
+  boost::container::small_vector<PortDrains, 8> ports;
+  boost::container::small_vector<double, 8> results;  ///< by tile: first part drained
 };
 
 /// Fills of a port between two rounds: those before its drains end at `ahead`, the others at `free`.
@@ -317,17 +342,16 @@ struct StreamPorts {
   /// Ports that memories and links share, and the cycles for which moves of a tile keep them, `times` over: of the mean
   /// tile below these loops. `one`: of a full tile, `at`: of a tile of any size.
   template <class F>
-  std::vector<std::pair<int, double>> kept(const ResolvedNest& view, int loops, const TileMove& one, double times,
-                                           F&& at) {
+  std::vector<std::pair<int, double>> kept(const HardwareModel& model, const TileMix& mix, const TileMove& one,
+                                           double times, F&& at) {
     std::vector<std::pair<int, double>> all_kept;
     for (std::size_t p = 0; p < one.shared.size(); ++p) {
-      const double share = mean_share(view, loops, [&](const auto& sizes) {
-        const TileMove of_size = at(sizes);
+      const double share = mean_share(mix, one.shared[p].cycles, [&](const auto& sizes) {
+        const TileMove& of_size = at(sizes);
         return p < of_size.shared.size() ? of_size.shared[p].cycles : 0;
       });
       const int number = one.shared[p].port;
-      all_kept.emplace_back(find({owner_of_shared_port(number, *view.model), number}),
-                            one.shared[p].cycles * share * times);
+      all_kept.emplace_back(find({owner_of_shared_port(number, model), number}), one.shared[p].cycles * share * times);
     }
     return all_kept;
   }
@@ -342,17 +366,6 @@ struct StreamPorts {
     return static_cast<int>(all.size()) - 1;
   }
 };
-
-/// Shared ports that calls over a link keep as moves do, and cycles of all calls.
-std::vector<std::pair<int, double>> held_by_calls(const ResolvedNest& view, StreamPorts& ports, double calls) {
-  const DType type = view.kernel->tensors[view.statement.write.tensor.index()].dtype;
-  const auto held = [&](const std::vector<std::int64_t>& extents) {
-    return TileMove{1, 0, 0,
-                    held_ports(shared_port_uses(*view.instruction, extents, type, *view.model), *view.instruction)};
-  };
-  return ports.kept(view, static_cast<int>(view.loops.size()), held(padded_call_extents(view)), calls,
-                    [&](const auto& sizes) { return held(padded_extents(view, sizes)); });
-}
 
 std::size_t index_of_largest(const std::vector<double>& of) {
   return static_cast<std::size_t>(std::max_element(of.begin(), of.end()) - of.begin());
@@ -369,24 +382,86 @@ TileMoves moves_of(const ResolvedNest& view, const Transfer& t) {
           drained ? move_for_tile(view, t.stage, {t.to, t.from, type}) : nullptr};
 }
 
+KnownCalls::Call call_time(const ResolvedNest& view, const std::vector<std::int64_t>& extents) {
+  const Instruction& instruction = *view.instruction;
+  const DType type = view.kernel->tensors[view.statement.write.tensor.index()].dtype;
+  KnownCalls::Call time;
+  time.interval = command_interval(instruction, extents, *view.model);
+  time.own_latency = latency_of(instruction, extents, *view.model);
+  time.latency = result_latency(time.interval, time.own_latency, instruction, *view.model);
+  time.held = {1, 0, 0, held_ports(shared_port_uses(instruction, extents, type, *view.model), instruction)};
+  return time;
+}
+
 constexpr int turns = 5;  ///< of the iteration that finds a stall
+
+/// The tiles of a nest and its calls, each found once.
+class TileMixes {
+ public:
+  TileMixes(const ResolvedNest& view, const TileCounts& counts)
+      : view_(view), counts_(counts), by_loops_(view.loops.size() + 1) {
+    if (std::shared_ptr<KnownCalls>& calls = view.facts->calls; !calls || calls->by_extents.size() >= KnownCalls::most)
+      calls = std::make_shared<KnownCalls>();
+  }
+
+  /// Below the first loops.
+  const TileMix& below(std::size_t loops) {
+    if (!by_loops_[loops]) by_loops_[loops] = mix_below(view_, static_cast<int>(loops));
+    return *by_loops_[loops];
+  }
+
+  /// The call below all loops, for a tile of these sizes.
+  const KnownCalls::Call& call(const std::vector<std::int64_t>& sizes) const {
+    const auto [found, fresh] = view_.facts->calls->by_extents.try_emplace(padded_extents(view_, sizes));
+    if (fresh) found->second = call_time(view_, found->first);
+    return found->second;
+  }
+
+  /// How often short tiles follow full ones at the steps of the first loops.
+  double changes_above(std::size_t loops) {
+    while (changes_.size() <= loops)
+      changes_.push_back(changes_.back() + changes_to_short(view_, counts_, static_cast<int>(changes_.size()) - 1));
+    return changes_[loops];
+  }
+
+ private:
+  const ResolvedNest& view_;
+  const TileCounts& counts_;
+  std::vector<std::optional<TileMix>> by_loops_;
+  std::vector<double> changes_{0};  ///< by loops, as far as known
+};
+
+/// Places from the outermost, with their rounds: `rounds[0]` is the whole nest, once. `first`: tile of each, and the
+/// end.
+void settle_rounds(const std::vector<StreamTile>& tiles, std::vector<double>& rounds, std::vector<std::size_t>& first) {
+  rounds = {1};
+  first = {0};
+  for (std::size_t t = 0; t < tiles.size(); ++t) {
+    if (tiles[t].place > 0 && (t == 0 || tiles[t].place != tiles[t - 1].place)) {
+      rounds.push_back(rounds.back());
+      first.push_back(t);
+    }
+    rounds.back() = std::max(rounds.back(), tiles[t].place > 0 ? tiles[t].refills : 1);
+  }
+  first.push_back(tiles.size());
+}
 
 class Stream {
  public:
-  Stream(const ResolvedNest& view, const TileCounts& counts) : view_(view), counts_(counts) {
+  Stream(const ResolvedNest& view, const TileCounts& counts) : view_(view), counts_(counts), mixes_(view, counts) {
     const std::size_t window = stream_window(*view.model);
     window_ = orders_itself(*view.model) ? 1e18 : static_cast<double>(window);
     const Instruction& instruction = *view.instruction;
-    const std::vector<std::int64_t> extents = padded_call_extents(view);
-    const auto interval = [&](const std::vector<std::int64_t>& sizes) {
-      return command_interval(instruction, padded_extents(view, sizes), *view.model);
-    };
-    call_ = command_interval(instruction, extents, *view.model) / ports_of(instruction, *view.model) *
-            mean_share(view, static_cast<int>(view.loops.size()), interval);
-    latency_ = result_latency(call_, latency_of(instruction, extents, *view.model), instruction, *view.model);
-    calls_ = counts.steps(static_cast<int>(view.loops.size()));
+    const std::size_t loops = view.loops.size();
+    const KnownCalls::Call& whole = mixes_.call(mixes_.below(loops).whole);
+    call_ =
+        whole.interval / ports_of(instruction, *view.model) *
+        mean_share(mixes_.below(loops), whole.interval, [&](const auto& sizes) { return mixes_.call(sizes).interval; });
+    latency_ = result_latency(call_, whole.own_latency, instruction, *view.model);
+    calls_ = counts.steps(static_cast<int>(loops));
     call_port_ = ports_.of(instruction);
-    held_by_calls_ = held_by_calls(view, ports_, calls_);
+    held_by_calls_ = ports_.kept(*view.model, mixes_.below(loops), whole.held, calls_,
+                                 [&](const auto& sizes) -> const TileMove& { return mixes_.call(sizes).held; });
   }
 
   StreamTime run(const Traffic& traffic) {
@@ -394,7 +469,7 @@ class Stream {
       if (t.stage >= 0 && t.from != t.to) add_tile(t);
     std::stable_sort(tiles_.begin(), tiles_.end(),
                      [](const StreamTile& a, const StreamTile& b) { return a.place < b.place; });
-    settle_rounds();
+    settle_rounds(tiles_, rounds_, first_);
     wait_for_sums();
     Round round{calls_ * call_ / rounds_.back(), calls_ / rounds_.back()};
     for (std::size_t p = rounds_.size(); p-- > 0;) {
@@ -440,8 +515,8 @@ class Stream {
     if (by.in != nullptr) tile.in = way(*by.in, t, loaded, tile.full_in);
     tile.cleared = by.in != nullptr && t.elements_in <= 0;
     if (by.out != nullptr) tile.out = way(*by.out, t, 1, tile.full_out);
-    tile.largest = largest(view_, s.loops, tile.full);
-    tile.changes = changes_to_short(view_, counts_, s.loops) / std::max(1.0, tile.refills);
+    tile.largest = largest(mixes_.below(static_cast<std::size_t>(s.loops)), tile.full);
+    tile.changes = mixes_.changes_above(static_cast<std::size_t>(s.loops)) / std::max(1.0, tile.refills);
     if (const Instruction* most = tile.in.uses > tile.out.uses ? by.in : by.out; most != nullptr)
       tile.released = released(view_, counts_, t.stage, t.access, *most);
     tiles_.push_back(std::move(tile));
@@ -449,44 +524,32 @@ class Stream {
 
   /// For the mean tile, and for a full one.
   TilePath way(const Instruction& move, const Transfer& t, double share, TilePath& full) {
-    const TileMove one = tile_move(view_, t.stage, move);
-    const int loops = view_.stages[static_cast<std::size_t>(t.stage)].loops;
-    const auto at = [&](const auto& sizes) { return move_of_tile(view_, t.stage, move, sizes); };
-    const double uses = std::max(1.0, one.uses * mean_share(view_, loops, [&](const auto& s) { return at(s).uses; }));
-    const double cycles = one.cycles * mean_share(view_, loops, [&](const auto& s) { return at(s).cycles; }) / uses;
+    const TileMix& tiles =
+        mixes_.below(static_cast<std::size_t>(view_.stages[static_cast<std::size_t>(t.stage)].loops));
+    const auto at = [&](const auto& sizes) -> const TileMove& { return move_of_tile(view_, t.stage, move, sizes); };
+    const TileMove one = at(tiles.whole);
+    const double uses =
+        std::max(1.0, one.uses * mean_share(tiles, one.uses, [&](const auto& sizes) { return at(sizes).uses; }));
+    const double cycles =
+        one.cycles * mean_share(tiles, one.cycles, [&](const auto& sizes) { return at(sizes).cycles; }) / uses;
     const double whole = std::max(1.0, one.uses);
     const double behind = link_latency(move, *view_.model);
     full = {ports_.of(move), whole * share, one.cycles / whole, std::max(one.latency, one.cycles / whole + behind), {}};
     return {ports_.of(move), uses * share, cycles, std::max(one.latency, cycles + behind),
-            ports_.kept(view_, loops, one, share * t.instances, at)};
+            ports_.kept(*view_.model, tiles, one, share * t.instances, at)};
   }
 
   /// Calls of a reduction depend on the sums of earlier calls.
   void wait_for_sums() {
     if (view_.statement.reduction == Reduction::assign) return;
     const Instruction& instruction = *view_.instruction;
-    const auto latency = [&](const std::vector<std::int64_t>& sizes) {
-      return command_latency(instruction, padded_extents(view_, sizes), *view_.model);
-    };
+    const TileMix& tiles = mixes_.below(view_.loops.size());
     // Calls that change state, and those of one queue, keep their order.
     const bool in_order = orders_itself(*view_.model) || !instruction.sets.empty();
-    const double mean = latency_ * mean_share(view_, static_cast<int>(view_.loops.size()), latency);
+    const double mean = latency_ * mean_share(tiles, mixes_.call(tiles.whole).latency,
+                                              [&](const auto& sizes) { return mixes_.call(sizes).latency; });
     call_ =
         std::max(call_, mean * chains_of(view_, counts_, tiles_).latencies(in_order ? 1 : window_, call_ / latency_));
-  }
-
-  /// Places from the outermost, with their rounds: `rounds_[0]` is the whole nest, once.
-  void settle_rounds() {
-    rounds_ = {1};
-    first_ = {0};
-    for (std::size_t t = 0; t < tiles_.size(); ++t) {
-      if (tiles_[t].place > 0 && (t == 0 || tiles_[t].place != tiles_[t - 1].place)) {
-        rounds_.push_back(rounds_.back());
-        first_.push_back(t);
-      }
-      rounds_.back() = std::max(rounds_.back(), tiles_[t].place > 0 ? tiles_[t].refills : 1);
-    }
-    first_.push_back(tiles_.size());
   }
 
   /// Cycles of the busiest port in one of `rounds`, for tiles from `first` on and for calls.
@@ -514,8 +577,9 @@ class Stream {
 
   /// Results drain in parts, inner tiles first: each when it is finished and within `seen` cycles of the end.
   Drained drain(std::size_t place, const Round& round, double seen) const {
-    Drained d{latency_ - call_, -1e300, 0, std::vector<PortDrains>(ports_.all.size()),
-              std::vector<double>(tiles_.size(), -1e300)};
+    Drained d{latency_ - call_, -1e300, 0, {}, {}};
+    d.ports.resize(ports_.all.size());
+    d.results.resize(tiles_.size(), -1e300);
     double inner = latency_ - call_, each = 0, begins_at = 0;
     for (std::size_t t = tiles_.size(); t-- > first_[place];) {
       const TilePath& out = tiles_[t].out;
@@ -535,9 +599,10 @@ class Stream {
 
   /// Fills of tiles from `place` on, relative to the end of the round before.
   Filled fill(std::size_t place, const Drained& drained, const Edge& edge) const {
-    std::vector<PortFills> ports(drained.ports.begin(), drained.ports.end());
+    boost::container::small_vector<PortFills, 8> ports;
+    for (const PortDrains& port : drained.ports) ports.emplace_back(port);
     ports.resize(ports_.all.size(), PortFills(edge.first ? 0 : -1e300));
-    std::vector<double> there(view_.stages.size(), -1e300);
+    boost::container::small_vector<double, 16> there(view_.stages.size(), -1e300);
     double ready = 0, latest = 0, each = 0, commands = 0, whole = 0;
     for (std::size_t t = first_[place]; t < tiles_.size(); ++t) {
       const StreamTile& tile = tiles_[t];
@@ -620,6 +685,7 @@ class Stream {
   std::vector<double> rounds_;      ///< by place: how often it is renewed
   std::vector<std::size_t> first_;  ///< by place: its first tile; one more at the end
   std::vector<double> busy_;
+  TileMixes mixes_;
 };
 
 }  // namespace

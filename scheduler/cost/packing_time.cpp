@@ -154,14 +154,18 @@ void add_loops(const ResolvedNest& view, const StagedTile& s, bool parts_of_line
 }
 
 /// Of a tile of these extents.
-const PackedCopyFacts& copy_facts(const ResolvedNest& view, const StagedTile& s, std::vector<std::int64_t> tile) {
+const PackedCopyFacts& copy_facts(const ResolvedNest& view, const StagedTile& s,
+                                  const std::vector<std::int64_t>& tile) {
   auto& all = s.facts->packed;
   const auto known = std::find_if(all.begin(), all.end(), [&](const auto& one) {
     return one->access == s.access && one->of_tensor == (s.parent < 0) && one->tile == tile;
   });
-  if (known != all.end()) return **known;
+  if (known != all.end()) {
+    std::iter_swap(all.begin(), known);  // mostly asked for again
+    return *all.front();
+  }
   const auto move = move_of(view, s, tile);
-  PackedCopyFacts copy{s.access, s.parent < 0, std::move(tile), move ? move->cycles : cycles_by_element(view, s), {}};
+  PackedCopyFacts copy{s.access, s.parent < 0, tile, move ? move->cycles : cycles_by_element(view, s), {}};
   const std::int64_t size = bytes(copied_tensor(view, s.access).dtype);
   add_loops(view, s, move && move->run * size < cache_line(*view.model), copy);
   if (!move && executes_a_stream(*view.model))
@@ -251,7 +255,7 @@ double cycles_through_caches(const ResolvedNest& view, const TileCounts& counts,
 }
 
 /// Elements of the buffer of a copy, padding included.
-double elements_of_buffer(const ResolvedNest& view, const StagedTile& s) {
+double count_buffer(const ResolvedNest& view, const StagedTile& s) {
   Tiles tiles;
   const std::vector<std::int64_t> sizes = view.tiles(s.loops);
   for (std::size_t d = 0; d < sizes.size(); ++d)
@@ -272,6 +276,12 @@ double elements_of_buffer(const ResolvedNest& view, const StagedTile& s) {
   return elements;
 }
 
+double elements_of_buffer(const ResolvedNest& view, const StagedTile& s) {
+  const PackedCopyFacts& copy = copy_facts(view, s);
+  if (!copy.buffer) copy.buffer = count_buffer(view, s);
+  return *copy.buffer;
+}
+
 /// Cycles of copies by the scalar unit of a command stream, with their padding, of whole and short tiles; nothing:
 /// other copies.
 std::optional<double> stream_copy_cycles(const ResolvedNest& view, const TileCounts& counts, const Transfer& t) {
@@ -289,7 +299,7 @@ std::optional<double> stream_copy_cycles(const ResolvedNest& view, const TileCou
 /// Padding is set before the elements are copied: all of the buffer where reads may be out of bounds.
 double padding_cycles(const ResolvedNest& view, const TileCounts& counts, const Transfer& t) {
   const StagedTile& s = view.stages[static_cast<std::size_t>(t.stage)];
-  if (stream_copy_cycles(view, counts, t) || t.access == 0 || s.stage.ahead_of_time || s.stage.layout.empty()) return 0;
+  if (t.access == 0 || s.stage.ahead_of_time || s.stage.layout.empty() || copy_facts(view, s).filled) return 0;
   const double copied = counts.tile(t.access, s.loops) * t.copies_in, buffer = elements_of_buffer(view, s);
   const bool outside =
       outside_of(view.statement, access_of(view.statement, t.access).tensor, view.kernel->tensors).has_value();

@@ -708,13 +708,13 @@ const KnownMoves::One& known_move(const ResolvedNest& view, int stage, const Ins
 
 }  // namespace
 
-std::vector<TileCoordinate> coordinates_of_move(const ResolvedNest& view, int stage, const Instruction& move,
-                                                const std::vector<std::int64_t>& sizes) {
+const std::vector<TileCoordinate>& coordinates_of_move(const ResolvedNest& view, int stage, const Instruction& move,
+                                                       const std::vector<std::int64_t>& sizes) {
   return known_move(view, stage, move, sizes).coordinates;
 }
 
-TileMove move_of_tile(const ResolvedNest& view, int stage, const Instruction& move,
-                      const std::vector<std::int64_t>& sizes) {
+const TileMove& move_of_tile(const ResolvedNest& view, int stage, const Instruction& move,
+                             const std::vector<std::int64_t>& sizes) {
   return known_move(view, stage, move, sizes).move;
 }
 

@@ -23,7 +23,10 @@ struct TileCoordinate {
   int block_order = 0;          ///< of its digit `form % block`
 
   /// Of a dim of the instruction that the tensor lacks, `$j`: each element as often as its layout repeats it.
-  bool replicates() const { return form.as_dim() && form.as_dim()->front() == '$'; }
+  bool replicates() const {
+    const auto name = form.as_dim();
+    return name && name->front() == '$';
+  }
 };
 
 /// Coordinates of the tile of a stage with more than one point, the contiguous one last, for these extents of the dims
@@ -38,8 +41,8 @@ std::vector<TileCoordinate> coordinates_of(const ResolvedNest& view, int stage, 
 /// lowering chooses for a full tile: fewest uses among what extents, layouts and alignment allow. In registers the
 /// subscripts of the operand fix which dim covers which coordinate. Blocks whose padding is read as 0 are moved whole
 /// from packed copies, unless the move sets that padding.
-std::vector<TileCoordinate> coordinates_of_move(const ResolvedNest& view, int stage, const Instruction& move,
-                                                const std::vector<std::int64_t>& sizes);
+const std::vector<TileCoordinate>& coordinates_of_move(const ResolvedNest& view, int stage, const Instruction& move,
+                                                       const std::vector<std::int64_t>& sizes);
 
 /// First points of the uses for a tile, by coordinate, in the order of a program (scheduler/lowering/block_loops.cpp):
 /// by digits of the layout, whole blocks before tails.
@@ -55,9 +58,10 @@ struct TileMove {
   double latency = 0;                 ///< of the last use
   std::vector<SharedPortUse> shared;  ///< ports of memories and links that all uses keep
 };
-/// For these extents of the dims of the statement; the last use along a coordinate covers the tail.
-TileMove move_of_tile(const ResolvedNest& view, int stage, const Instruction& move,
-                      const std::vector<std::int64_t>& sizes);
+/// For these extents of the dims of the statement; the last use along a coordinate covers the tail. Valid until the
+/// next question about the stage, as the coordinates above.
+const TileMove& move_of_tile(const ResolvedNest& view, int stage, const Instruction& move,
+                             const std::vector<std::int64_t>& sizes);
 
 /// A way of elements between two memories.
 struct MovePath {

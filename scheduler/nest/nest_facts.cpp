@@ -351,6 +351,7 @@ Result<std::shared_ptr<const NestFacts>> StatementFacts::of_do(const Nest& nest)
   if (form == forms.end()) {
     NestFacts fixed = facts;
     fixed.instruction = with_extents(fixed.instruction, extents);
+    fixed.calls = nullptr;
     form = forms.insert(forms.end(), {extents, completed(std::move(fixed))});
   }
   return form->second;

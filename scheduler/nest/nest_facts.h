@@ -72,6 +72,8 @@ struct AccessFacts {
   mutable std::optional<CallAddresses> calls = {};  ///< by scheduler/cost/split_lines.h
 };
 
+struct KnownCalls;
+
 /// What a `do` line determines.
 struct NestFacts {
   const Kernel* kernel = nullptr;
@@ -85,8 +87,9 @@ struct NestFacts {
   std::vector<int> statement_dim;    ///< per dim of the instruction: of the statement, -1: virtual
   double in_bounds = 1;              ///< fraction of the points computed (scheduler/nest/in_bounds_fraction.h)
   std::vector<AccessFacts> accesses;
-  std::int64_t registers_beside_operands = 0;  ///< where the result's register is: between the calls of a tree
-  Diagnostics problems;                        ///< of the line, without its place
+  std::int64_t registers_beside_operands = 0;      ///< where the result's register is: between the calls of a tree
+  Diagnostics problems;                            ///< of the line, without its place
+  mutable std::shared_ptr<KnownCalls> calls = {};  ///< by scheduler/cost/command_stream_model.h
 };
 
 /// A copy of a tile of one access into a packed layout.
@@ -105,6 +108,7 @@ struct PackedCopyFacts {
   /// Of the whole tile, by the scalar unit of a command stream: into it, and out of it. Nothing: another machine, or
   /// moves copy.
   std::optional<double> filled = {}, drained = {};
+  mutable std::optional<double> buffer = {};  ///< its elements, padding included
 };
 
 struct KnownMoves;

@@ -97,7 +97,9 @@ bool is_macro(const std::string& name) {
 }
 
 bool declared_elsewhere(const std::string& name) {
-  const auto listed = [](const std::string& word) { return library_names.find(" " + word + " ") != std::string_view::npos; };
+  const auto listed = [](const std::string& word) {
+    return library_names.find(" " + word + " ") != std::string_view::npos;
+  };
   const bool other_form = name.size() > 1 && (name.back() == 'f' || name.back() == 'l');
   return listed(name) || (other_form && listed(name.substr(0, name.size() - 1)));
 }
