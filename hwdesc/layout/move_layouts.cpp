@@ -160,7 +160,8 @@ std::string how_of(const Placement& placement, const MoveTable& table, const Reg
   return text;
 }
 
-using Calls = std::map<std::pair<std::int64_t, std::int64_t>, MoveCall>;  // by outer instance, and piece of its registers
+using Calls =
+    std::map<std::pair<std::int64_t, std::int64_t>, MoveCall>;  // by outer instance, and piece of its registers
 
 /// Sorts the operand's bytes into calls and solves the equations of each. Empty text: solved; else the reason.
 std::string calls_of(const MoveTable& table, const RegisterImage& image, const Filling& filling, Calls& calls) {
