@@ -53,6 +53,13 @@ int shell(const std::string& command) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
 }
 
+/// One trial of each instance of a small suite.
+void plan_trials(const std::string& plan, const std::string& budget) {
+  ASSERT_EQ(
+      isamap({"plan", "lab", "small", "--strategies", "random", "--seeds", "1", "--budget", budget, "-o", plan}).code,
+      0);
+}
+
 TEST(Cluster, ShardsOfAShellLoopAddUpToTheSerialRun) {
   const PlannedLab lab;
   ASSERT_EQ(lab.work("serial").code, 0);
@@ -278,10 +285,7 @@ TEST(Cluster, NamesThatAreNotUtf8AreRefusedInWords) {
 TEST(Cluster, FoldersOfOtherFilesBecomeNoStores) {
   const Folder folder;
   const std::string plan = folder / "plan.jsonl", other = folder / "other";
-  ASSERT_EQ(
-      isamap({"plan", "lab", "small", "--strategies", "random", "--seeds", "1", "--budget", "evals=20", "-o", plan})
-          .code,
-      0);
+  plan_trials(plan, "evals=20");
   fs::create_directories(other);
   folder.write("other/readme.txt", "mine");
   const Said work = isamap({"work", plan, "--store", other});
@@ -298,10 +302,7 @@ TEST(Cluster, FoldersOfOtherFilesBecomeNoStores) {
 TEST(Cluster, RefusedFlagsAndFoldersLeaveNothing) {
   const Folder folder;
   const std::string plan = folder / "plan.jsonl", store = folder / "store", outer = folder / "outer";
-  ASSERT_EQ(
-      isamap({"plan", "lab", "small", "--strategies", "random", "--seeds", "1", "--budget", "evals=5", "-o", plan})
-          .code,
-      0);
+  plan_trials(plan, "evals=5");
   for (const auto& [flag, value] :
        {std::pair("--shard", "0/0"), {"--jobs", "0"}, {"--attempts", "0"}, {"--job-seconds", "-1"}}) {
     EXPECT_EQ(isamap({"work", plan, "--store", store, flag, value}).code, 2) << flag;
@@ -326,10 +327,7 @@ TEST(Cluster, RefusedFlagsAndFoldersLeaveNothing) {
 TEST(Cluster, PlansOfOtherVersionsAndCutOnesAreNamed) {
   const Folder folder;
   const std::string plan = folder / "plan", store = folder / "store";
-  ASSERT_EQ(
-      isamap({"plan", "lab", "small", "--strategies", "random", "--seeds", "1", "--budget", "evals=5", "-o", plan})
-          .code,
-      0);
+  plan_trials(plan, "evals=5");
   ASSERT_EQ(isamap({"work", plan, "--store", store}).code, 0);
   EXPECT_EQ(isamap({"status", plan, "--store", store}).err, "");
   jobs::Plan other;

@@ -8,6 +8,7 @@
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
 #include "scheduler/vectorized_reductions.h"
+#include "tests/lowering/support.h"
 #include "tests/scheduler/support.h"
 
 namespace isamap {
@@ -47,16 +48,7 @@ void computes_what_the_kernel_says(const PricedCase& c, const Schedule& schedule
   const HardwareModel model = machine(c.target);
   const auto again = parse_schedule(print(schedule), "printed.yaml", kernel, model);
   ASSERT_TRUE(again) << render(again.diagnostics());
-  const auto program = lower(*again, kernel, model);
-  ASSERT_TRUE(program) << render(program.diagnostics());
-  Random random(7);
-  std::vector<TensorData> expected;
-  for (const Tensor& tensor : kernel.tensors) expected.push_back(random_data(tensor, Fill::integers, random));
-  std::vector<TensorData> computed = expected;
-  interpret(kernel, expected);
-  const auto counts = interpret(*program, model, computed);
-  ASSERT_TRUE(counts) << render(counts.diagnostics());
-  EXPECT_TRUE(compare(kernel, expected, computed).equal) << print(schedule);
+  expect_schedule_right(kernel, model, *again);
 }
 
 TEST(ScalarAlternative, WinsWhereAnInstructionIsSlower) {
