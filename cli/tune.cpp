@@ -164,7 +164,7 @@ class Tuning {
     return measured(s, chosen, programs, {}).has_value();
   }
 
-  /// Installs the nest of the fastest; nothing: none could be measured.
+  /// Installs the nest of the one to choose; nothing: none could be measured.
   std::optional<std::size_t> measured(std::size_t s, const std::vector<Tried>& chosen,
                                       const std::vector<Program>& programs,
                                       const std::function<std::vector<Program>(std::size_t)>& variants) {
@@ -178,7 +178,6 @@ class Tuning {
 
   std::optional<std::size_t> take(std::size_t s, const std::vector<Tried>& chosen,
                                   const std::vector<Measured>& measured) {
-    std::optional<std::size_t> best;
     for (std::size_t c = 0; c < chosen.size(); ++c) {
       const Measured& m = measured[c];
       if (m.interrupted) continue;
@@ -191,9 +190,9 @@ class Tuning {
       record.verdict = m.verdict;
       record.problem = m.problem;
       if (!recorder_.measured(record)) return std::nullopt;
-      if (m.correct() && (!best || m.value() < measured[*best].value())) best = c;
       if (!m.correct() && !failed_) failed_ = m;
     }
+    const auto best = fastest(measured);
     if (!best) return std::nullopt;
     best_ = measured[*best];
     schedule_ = with_nest(s, chosen[*best].nest);

@@ -163,10 +163,7 @@ class PartTuning {
     for (const auto& one : candidates_) programs.push_back(*one->program);
     const auto runner = make_runner(timed_on_);
     const std::vector<Measured> times = measure(programs, *runner, measure_);
-    best_.reset();
-    for (std::size_t c = 0; c < times.size(); ++c)
-      if (times[c].correct() && !times[c].interrupted && (!best_ || times[c].value() < times[*best_].value()))
-        best_ = c;
+    best_ = fastest(times);
     report.candidates = candidates_.size();
     if (!best_) return;
     report.alone_before = times.front().value();

@@ -161,75 +161,55 @@ double time_once(const Program& program, const Cases& cases, Runner& runner, con
 
 bool is_timed(const Measured& one) { return one.correct() && one.executed != ExecutionMode::simulator; }
 
-/// Followers of one program.
-class FollowersOfOne {
+/// Of the program that is expected to be chosen.
+class Followers {
  public:
-  FollowersOfOne(std::size_t p, std::vector<Follower> all) : all_(std::move(all)), times_(all_.size()) {
+  explicit Followers(const MakeFollowers& make) : make_(make) {}
+  bool wanted() const { return static_cast<bool>(make_); }
+
+  /// Their number.
+  std::size_t make(std::size_t p) {
+    all_ = make_(p);
+    times_.resize(all_.size());
     found_.of = p;
     for (const Follower& one : all_) found_.programs.push_back(one.program);
     found_.measured.resize(all_.size());
-  }
-  std::size_t of() const { return *found_.of; }
-
-  /// Compiled and compared, in their order.
-  void check(const Program& program, const Cases& cases, const MeasureOptions& options) {
-    for (std::size_t f = 0; f < all_.size(); ++f) {
-      const Follower& one = all_[f];
-      if (!(one.program.kernel == program.kernel)) continue;
-      one.runner->prepare({&one.program}, 1, options.stopped);
-      found_.measured[f] = checked(one.program, *one.runner, cases, options.limits);
-    }
+    return all_.size();
   }
 
-  /// One time of each that may be faster than the program they follow. `times`: of that one.
-  void time(const std::vector<double>& times, const Cases& cases, const MeasureOptions& options) {
+  /// Compiles and compares one; several threads may, each another.
+  void check(std::size_t f, const std::vector<Program>& programs, const CasesOfEach& cases,
+             const MeasureOptions& options) {
+    const Follower& one = all_[f];
+    if (!(one.program.kernel == programs[*found_.of].kernel)) return;
+    one.runner->prepare({&one.program}, 1, options.stopped);
+    found_.measured[f] = checked(one.program, *one.runner, *cases[*found_.of], options.limits);
+  }
+
+  /// One time of each that may be faster than the program they follow, if that one is in the rounds. `times`: of the
+  /// programs.
+  void time(const std::vector<std::vector<double>>& times, const CasesOfEach& cases, const MeasureOptions& options) {
+    if (!found_.of || times[*found_.of].empty()) return;
     for (std::size_t f = 0; f < all_.size() && !is_stopped(options); ++f) {
-      if (!is_timed(found_.measured[f]) || !may_be_fastest(times_[f], times)) continue;
-      const double seconds = time_once(all_[f].program, cases, *all_[f].runner, options);
+      if (!is_timed(found_.measured[f]) || !may_be_fastest(times_[f], times[*found_.of])) continue;
+      const double seconds = time_once(all_[f].program, *cases[*found_.of], *all_[f].runner, options);
       if (seconds > 0) times_[f].push_back(seconds);
     }
   }
 
-  Followed result() && {
+  /// Nothing: another program is chosen. `results`: of the programs.
+  Followed result(const std::vector<Measured>& results) && {
+    if (!found_.of || found_.of != fastest(results) || !(results[*found_.of].seconds > 0)) return {};
     for (std::size_t f = 0; f < times_.size(); ++f)
       if (!times_[f].empty()) found_.measured[f].seconds = median(times_[f]);
     return std::move(found_);
   }
 
  private:
+  const MakeFollowers& make_;
   std::vector<Follower> all_;
   std::vector<std::vector<double>> times_;
   Followed found_;
-};
-
-class Followers {
- public:
-  explicit Followers(const MakeFollowers& make) : make_(make) {}
-  bool wanted() const { return static_cast<bool>(make_); }
-
-  void make(std::size_t p, const Program& program, const Cases& cases, const MeasureOptions& options) {
-    all_.emplace_back(p, make_(p)).check(program, cases, options);
-  }
-
-  /// One time of each whose program is among those of the round. `times`: of the programs.
-  void time(const std::vector<std::vector<double>>& times, const CasesOfEach& cases, const MeasureOptions& options) {
-    for (FollowersOfOne& one : all_)
-      if (!times[one.of()].empty()) one.time(times[one.of()], *cases[one.of()], options);
-  }
-
-  /// Those of the fastest program. `results`: of the programs.
-  Followed result(const std::vector<Measured>& results) && {
-    for (FollowersOfOne& one : all_) {
-      const double own = results[one.of()].seconds;
-      const auto faster = [&](const Measured& other) { return other.seconds > 0 && other.seconds < own; };
-      if (own > 0 && std::none_of(results.begin(), results.end(), faster)) return std::move(one).result();
-    }
-    return {};
-  }
-
- private:
-  const MakeFollowers& make_;
-  std::vector<FollowersOfOne> all_;
 };
 
 /// By program; programs with `timed` only.
@@ -251,14 +231,11 @@ std::vector<std::vector<double>> time_all(const std::vector<Program>& programs, 
   return times;
 }
 
-/// Times beside compilers: the least one of a few, of a quarter of the length, for those that may be worth timing
-/// alone.
+/// Times beside compilers: the least one of a few, for those that may be worth timing alone.
 class TimesBesideCompilers {
  public:
   TimesBesideCompilers(std::size_t count, const MeasureOptions& options)
-      : seconds_(count), times_(count), options_(options) {
-    options_.min_seconds /= 4;
-  }
+      : seconds_(count), times_(count), options_(options) {}
   /// False: another time changes nothing.
   bool time(std::size_t p, const Program& program, const Cases& cases, Runner& runner) {
     const auto alone = options_.alone ? options_.alone() : nullptr;
@@ -275,16 +252,17 @@ class TimesBesideCompilers {
     const std::lock_guard lock(mutex_);
     first_ = std::min(p, first_.value_or(p));
   }
-  /// So far, and one that is about as fast; also while another thread times. Where none has a time, the first.
-  std::vector<std::size_t> fastest() {
+  /// So far: of those that will be timed alone and are as fast as the fastest, the first. Also while another thread
+  /// times.
+  std::optional<std::size_t> expected() {
     const std::lock_guard lock(mutex_);
-    if (least_ == 0 && first_) return {*first_};
+    if (least_ == 0) return first_;
     std::vector<std::size_t> near;
     for (std::size_t p = 0; p < seconds_.size(); ++p)
-      if (seconds_[p] > 0 && seconds_[p] <= least_ * options_.screening.as_fast) near.push_back(p);
+      if (seconds_[p] > 0 && seconds_[p] <= least_ * as_fast) near.push_back(p);
     std::stable_sort(near.begin(), near.end(), [&](std::size_t a, std::size_t b) { return seconds_[a] < seconds_[b]; });
-    near.resize(std::min(near.size(), options_.screening.most_followed));
-    return near;
+    near.resize(std::min(near.size(), options_.screening.most_finalists));
+    return *std::min_element(near.begin(), near.end());
   }
 
  private:
@@ -293,7 +271,7 @@ class TimesBesideCompilers {
   std::vector<int> times_;
   double least_ = 0;
   std::optional<std::size_t> first_;
-  MeasureOptions options_;
+  const MeasureOptions& options_;
 };
 
 /// Are they so few that all of them are timed alone? Then the first is taken for the fastest one.
@@ -324,11 +302,13 @@ std::vector<double> screened(const std::vector<Program>& programs, Runner& runne
             step([&] { again = times.time(p, programs[p], *cases[p], runner); });
             return again;
           },
-          followers.wanted() ? std::function<void()>([&] {
-            for (const std::size_t p : times.fastest())
-              step([&] { followers.make(p, programs[p], *cases[p], options); });
+          followers.wanted() ? std::function<std::size_t()>([&] {
+            std::size_t count = 0;
+            if (const auto p = times.expected()) step([&] { count = followers.make(*p); });
+            return count;
           })
-                             : nullptr});
+                             : nullptr,
+          [&](std::size_t f) { step([&] { followers.check(f, programs, cases, options); }); }});
   return std::move(times).seconds();
 }
 
@@ -419,6 +399,20 @@ CasesOfEach ReferenceResults::of(const std::vector<const Kernel*>& kernels, std:
     cases.push_back(std::move(one));
   }
   return cases;
+}
+
+std::optional<std::size_t> fastest(const std::vector<Measured>& measured) {
+  const auto counts = [](const Measured& one) {
+    return one.correct() && !one.interrupted && (one.seconds > 0 || one.executed == ExecutionMode::simulator);
+  };
+  const Measured* least = nullptr;
+  for (const Measured& one : measured)
+    if (counts(one) && (least == nullptr || one.value() < least->value())) least = &one;
+  if (least == nullptr) return std::nullopt;
+  const double most = least->value() * (least->seconds > 0 ? as_fast : 1);
+  const auto first = std::find_if(measured.begin(), measured.end(),
+                                  [&](const Measured& one) { return counts(one) && one.value() <= most; });
+  return static_cast<std::size_t>(first - measured.begin());
 }
 
 std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options) {

@@ -39,6 +39,12 @@ class ReferenceResults {
   std::uint64_t seed_ = 0;
 };
 
+/// Programs whose times are nearer than this are as fast as each other. From one process to the next the time of a
+/// program, itself a median of many runs, differs by 0.8 % to 1 % (standard deviation), whether it is repeated for 1, 5
+/// or 20 ms, and medians of three such times by 0.7 % (candidates of gemm and conv2d on x86_avx2, a Zen 5, real-time
+/// priority).
+constexpr double as_fast = 1.01;
+
 /// Programs that are timed beside compilers, and which of them are timed alone. Measured with the 24 cheapest
 /// candidates of two searches each of gemm, conv2d and pointwise on x86_avx2 (bench/screening.py; a Zen 5, two
 /// processors that others used too, real-time priority): times beside compilers are 0.98 to 1.01 of those alone for
@@ -49,17 +55,14 @@ struct ScreeningOptions {
   double worth_timing_alone = 1.1;
   std::size_t most_finalists = 3;  ///< that are timed alone; more only if times are equal. So few programs all are
   int times = 2;                   ///< beside compilers, of a program, if there are more; as many rounds fewer follow
-  /// Programs whose times beside compilers are that near to the fastest may be it: followers are made for so many.
-  double as_fast = 1.01;
-  std::size_t most_followed = 2;
   /// A first time that is longer than the least one by this factor is not taken for a disturbed one.
   double worth_another_time = 1.6;
 };
 
 struct MeasureOptions {
-  int rounds = 5;             ///< timings of a program that may be the fastest, interleaved: A B C A B C
-  double min_seconds = 0.02;  ///< of each timing
-  std::uint64_t seed = 0;     ///< of the data
+  int rounds = 5;              ///< timings of a program that may be the fastest, interleaved: A B C A B C
+  double min_seconds = 0.005;  ///< of each timing; longer ones are no more alike (`as_fast`)
+  std::uint64_t seed = 0;      ///< of the data
   RunLimits limits;
   ScreeningOptions screening = {};
   int jobs = 1;                        ///< programs compiled, and compared, at a time
@@ -85,6 +88,10 @@ struct Measured {
   double value() const { return seconds > 0 ? seconds : cycles; }
 };
 
+/// The one to choose: of those that are as fast as the fastest, the first, so that noise does not decide between them
+/// (whoever made the programs preferred it). Cycles of simulators are exact. Nothing: none was measured.
+std::optional<std::size_t> fastest(const std::vector<Measured>& measured);
+
 /// Interleaved, so that transient slowdowns of the machine affect all programs and medians stay comparable. From the
 /// third round on, programs are left out whose fastest time is above the slowest of the fastest program by more than
 /// the times of that one differ: their medians are those of fewer times.
@@ -100,19 +107,19 @@ struct Follower {
   Program program;
   std::unique_ptr<Runner> runner;
 };
-/// Made for the program of this number, in another thread than the one that measures, one at a time.
+/// Made for the program of this number, in any thread, one at a time.
 using MakeFollowers = std::function<std::vector<Follower>(std::size_t)>;
 
-/// Followers of the fastest program, if it was about the fastest one beside compilers, too.
+/// Followers of the program to choose, if they were made for it.
 struct Followed {
-  std::optional<std::size_t> of;   ///< none: another program was the fastest, or nothing was timed beside compilers
+  std::optional<std::size_t> of;   ///< none: they were not, or nothing was timed beside compilers
   std::vector<Program> programs;   ///< of the followers
   std::vector<Measured> measured;  ///< in the rounds of the programs
 };
 
-/// The same, and followers of the fastest program: those of the fastest beside compilers are compiled while the last
-/// programs are timed so, and timed in the rounds of the programs, which they change nothing about. Those of another
-/// kernel are not correct.
+/// The same, and followers of the program to choose: those of the one that times beside compilers would choose are
+/// compiled while the last programs are timed so, and timed in the rounds of the programs, which they change nothing
+/// about. Those of another kernel are not correct.
 std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
                               const MakeFollowers& followers, Followed& followed);
 

@@ -17,8 +17,8 @@ namespace {
 
 /// So many programs are timed between two times of one: what slows a machine down lasts for a while.
 constexpr std::size_t apart = 2;
-/// The fastest one is followed up when no more than these have no time yet: who times programs compiles them meanwhile,
-/// which takes about as long.
+/// The fastest one is followed up when no more than these have no time yet, so that its followers are compiled beside
+/// them.
 constexpr std::size_t most_untimed = 3;
 
 class Screening {
@@ -38,14 +38,14 @@ class Screening {
   }
 
  private:
-  enum class Step { prepare, ahead, compile, compare, time, follow_up };
+  enum class Step { prepare, ahead, compile, compare, time, follow_up, follow };
   struct Task {
     Step step;
-    std::size_t program;
+    std::size_t program;  ///< or follower
   };
 
-  /// The step that others wait for the longest. Who times programs prepares only if nothing else is to be done: it
-  /// takes as long as several compilers.
+  /// The step that others wait for the longest. Who times programs prepares, and compiles followers, only if nothing
+  /// else is to be done: a followers' compiler may take as long as several others, and programs would wait for a time.
   std::optional<Task> next(bool times) {
     if (times && !compared_.empty()) return taken(compared_, Step::time);
     if (times && (again_.size() > apart || (compiling_ == count_ && !again_.empty()))) return taken(again_, Step::time);
@@ -55,20 +55,23 @@ class Screening {
       return Task{Step::prepare, 0};
     }
     if (!times && prepared_ && steps_.ahead && !std::exchange(looked_ahead_, true)) return Task{Step::ahead, 0};
-    if (!times && may_follow_up()) {
-      followed_up_ = true;
+    if (may_follow_up()) {
+      followers_asked_ = true;
       return Task{Step::follow_up, 0};
     }
+    const bool follows = followers_ && following_ < *followers_;
+    if (follows && (!times || compiling_ == count_)) return Task{Step::follow, following_++};
     if (compiling_ < count_) return Task{Step::compile, compiling_++};
     return std::nullopt;
   }
-  bool follows() const { return steps_.follow_up && !followed_up_; }
   bool may_follow_up() const {
     const auto timed = static_cast<std::size_t>(std::count(timed_.begin(), timed_.end(), true));
-    return follows() && timed > 0 && count_ - timed <= most_untimed;
+    return steps_.follow_up && !followers_asked_ && timed > 0 && count_ - timed <= most_untimed;
   }
-  /// Has this worker nothing to wait for?
-  bool all_done(bool times) const { return failed_ || (ended_ == count_ && (times || !follows())); }
+  /// Is nothing left to begin?
+  bool all_done() const {
+    return failed_ || (ended_ == count_ && (!steps_.follow_up || (followers_ && following_ == *followers_)));
+  }
   static Task taken(std::queue<std::size_t>& from, Step step) {
     const Task task{step, from.front()};
     from.pop();
@@ -78,7 +81,7 @@ class Screening {
   /// Waits for a step; nothing: none is left, or one has failed.
   std::optional<Task> take(bool times) {
     std::unique_lock lock(mutex_);
-    while (!all_done(times)) {
+    while (!all_done()) {
       if (const auto task = next(times)) return task;
       wake_.wait(lock);
     }
@@ -86,7 +89,7 @@ class Screening {
   }
 
   /// False: this was the last step of the program.
-  bool done(const Task& task) const {
+  bool done(const Task& task) {
     switch (task.step) {
       case Step::prepare:
         steps_.prepare();
@@ -101,8 +104,14 @@ class Screening {
         return steps_.compare(task.program);
       case Step::time:
         return steps_.time(task.program);
-      case Step::follow_up:
-        steps_.follow_up();
+      case Step::follow_up: {
+        const std::size_t followers = steps_.follow_up();
+        const std::lock_guard lock(mutex_);
+        followers_ = followers;
+        return true;
+      }
+      case Step::follow:
+        steps_.follow(task.program);
         return true;
     }
     return false;
@@ -128,7 +137,9 @@ class Screening {
   std::size_t compiling_ = 0;  ///< programs whose compilers have begun
   std::size_t ended_ = 0;
   std::vector<bool> timed_;  ///< by program, or it has ended without a time
-  bool preparing_ = false, prepared_ = false, looked_ahead_ = false, followed_up_ = false, failed_ = false;
+  bool preparing_ = false, prepared_ = false, looked_ahead_ = false, followers_asked_ = false, failed_ = false;
+  std::optional<std::size_t> followers_;  ///< once they are known
+  std::size_t following_ = 0;             ///< followers whose compilers have begun
 };
 
 }  // namespace

@@ -17,9 +17,10 @@ struct ScreeningSteps {
   std::function<bool(std::size_t)> compare;  ///< false: it is not timed
   /// One at a time, on a processor of its own; true: once more, after some others.
   std::function<bool(std::size_t)> time;
-  /// Once, by who does not time programs, when all but a few have a time: what only the fastest one needs. Empty:
-  /// nothing.
-  std::function<void()> follow_up = {};
+  /// Once, when all but a few have a time: how many followers are to be compiled, which only the fastest one needs.
+  /// Empty: none.
+  std::function<std::size_t()> follow_up = {};
+  std::function<void(std::size_t)> follow = {};  ///< compiles and compares one of them
 };
 
 /// `jobs` steps at a time; from two on, all but one of them keep off the processor where programs are timed, if there

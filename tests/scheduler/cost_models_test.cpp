@@ -241,6 +241,26 @@ TEST(CostModels, ProgramsThatCannotBeTheFastestAreTimedTwice) {
   EXPECT_EQ(found[3].seconds, 0.99) << "one slow time does not decide";
 }
 
+TEST(CostModels, TheFirstOfThoseThatAreAsFastIsChosen) {
+  const auto timed = [](double seconds) {
+    Measured one;
+    one.verdict = RunVerdict::correct;
+    one.executed = ExecutionMode::native;
+    one.seconds = seconds;
+    return one;
+  };
+  EXPECT_EQ(fastest({timed(1.02), timed(1.009), timed(1.0)}), 1) << "within one percent";
+  EXPECT_EQ(fastest({timed(1.02), timed(0), timed(1.0)}), 2) << "the second has no time";
+  std::vector<Measured> cycles{timed(0), timed(0), timed(0)};
+  for (Measured& one : cycles) one.executed = ExecutionMode::simulator;
+  cycles[0].cycles = 1001, cycles[1].cycles = 1000, cycles[2].cycles = 999;
+  cycles[2].verdict = RunVerdict::wrong_result;
+  EXPECT_EQ(fastest(cycles), 1) << "cycles are exact";
+  cycles[1].interrupted = true;
+  EXPECT_EQ(fastest(cycles), 0);
+  EXPECT_EQ(fastest({}), std::nullopt);
+}
+
 TEST(CostModels, ProgramsThatAreSlowBesideCompilersAreNotTimedAlone) {
   if (own_processors().size() < 2) GTEST_SKIP() << "one processor";
   const std::vector<Program> programs = programs_named({"fast", "near", "slow"});
