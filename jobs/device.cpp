@@ -108,6 +108,10 @@ std::string device_key(const DeviceFacts& facts) {
   return content_key(text).substr(0, 16);
 }
 
+bool is_device_key(std::string_view text) {
+  return text.size() == 16 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 DeviceLock::DeviceLock()
     : file_(::open(("/tmp/isamap-device-" + std::to_string(::getuid()) + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC,
                    0600)) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace isamap::jobs {
@@ -18,6 +19,7 @@ using DeviceFacts = std::map<std::string, std::string>;
 DeviceFacts device_facts(const std::vector<std::string>& compilers);
 /// 16 hexadecimal digits.
 std::string device_key(const DeviceFacts& facts);
+bool is_device_key(std::string_view text);
 
 /// Held while a program is timed: the only timing on this machine by this user. Waits for others.
 class DeviceLock {

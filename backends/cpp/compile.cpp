@@ -275,6 +275,7 @@ Result<CompilerCommand> run(const Build& build) {
                                                 : "the emitted program does not compile",
                                "the command was: " + listed_command(command));
     problem.notes = first_lines(result.output);
+    if (std::string full = full_disk(folder); !full.empty()) problem.notes.push_back(std::move(full));
     return problem;
   }
   if (std::error_code none; !fs::exists(build.file, none))

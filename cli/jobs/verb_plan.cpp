@@ -9,6 +9,7 @@
 #include "cli/device.h"
 #include "cli/jobs/kinds.h"
 #include "cli/lab_file.h"
+#include "jobs/device.h"
 
 namespace isamap::cli {
 namespace {
@@ -28,6 +29,9 @@ Exit plan_tuning(const Options& given, const std::string& seeds, const std::stri
   if (!seeds.empty() && (wrong != std::errc() || end != seeds.data() + seeds.size() || options.lab.seeds < 1 ||
                          options.lab.seeds > 100'000))
     return fail(Exit::usage, "--seeds: '" + seeds + "' is no whole number from 1 to 100000");
+  if (!device.empty() && device != "here" && !jobs::is_device_key(device))
+    return fail(Exit::usage, "--device: '" + device + "' is no key of a machine: those have 16 hexadecimal digits",
+                "--device here; `isamap status PLAN --store DIR` prints the keys of those that have measured");
   return write_plan("tune", {options, device == "here" ? device_here() : device});
 }
 

@@ -36,6 +36,10 @@ Exit planned(const char* kind, Options options, bool first) {
   if (store.empty())
     return fail(Exit::usage, "a place for the records is expected, so that the same command can go on after a death",
                 "-o FILE: they are kept in the folder FILE.jobs");
+  if (store.ends_with(".db"))
+    return fail(Exit::usage,
+                "--store: '" + store + "' is named like the database of one machine, and ranks record in a folder",
+                "--store " + store.substr(0, store.size() - 3));
   if (options.lab.strategies.empty() && options.strategy_given) {
     options.lab.strategies = options.schedule.strategy;
     for (const auto& [key, value] : options.schedule.strategy_options)

@@ -90,6 +90,20 @@ TEST(Failures, ABrokenCompilerIsShownWithItsCommandAndWhatItSaid) {
   EXPECT_NE(said.err.find("it said: no such flag: -fwrapv"), std::string::npos) << said.err;
 }
 
+/// In a file system of 48 KiB; needs namespaces of users.
+TEST(Failures, AFullDiskIsNoFaultOfTheCompiler) {
+  const Folder folder;
+  fs::create_directory(folder / "small");
+  const std::string mounted = "unshare -rm sh -c 'mount -t tmpfs -o size=48k none " + folder / "small" + " && ";
+  if (std::system((mounted + "true' 2>/dev/null").c_str()) != 0) GTEST_SKIP() << "no file system can be mounted here";
+  const std::string run = "TMPDIR=" + folder / "small" + " ISAMAP_CACHE=" + folder / "small/cache" + " " +
+                          ISAMAP_PROGRAM +
+                          " run --compute \"C[i] += A[i,k]*B[k]\" --dims i=4,k=4 --target scalar_c 2>" + folder / "err";
+  EXPECT_NE(std::system((mounted + run + " >/dev/null'").c_str()), 0);
+  const std::string err = read_file(folder / "err");
+  EXPECT_NE(err.find(" KiB are left in " + folder / "small" + ": free some, or set TMPDIR"), std::string::npos) << err;
+}
+
 TEST(Failures, AProgramThatDoesNotCompileIsWrong) {
   const Folder folder;
   const std::string fussy =

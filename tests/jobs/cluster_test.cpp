@@ -481,6 +481,15 @@ struct PlannedTuning {
   Said results() const { return isamap({"results", plan, "--store", store, "--json"}); }
 };
 
+TEST(Cluster, ATuningPlanIsForAKeyOfAMachine) {
+  for (const char* const device : {"xyz", "0123456789abcdeg", "0123456789abcdef0"}) {
+    const Said refused = isamap({"plan", "tune", "--compute", "C[i] += A[i,k] * B[k]", "--dims", "i=4,k=4", "--target",
+                                 "x86_avx2", "--device", device});
+    EXPECT_EQ(refused.code, 2) << device;
+    EXPECT_NE(refused.err.find("16 hexadecimal digits"), std::string::npos) << refused.err;
+  }
+}
+
 TEST(Cluster, TuningGoesOnWithoutACandidateThatFails) {
   for (const auto& [end, attempts, code] : {std::tuple(jobs::End::wrong, 1, 5), {jobs::End::failed, 3, 4}}) {
     const PlannedTuning tuning;

@@ -115,6 +115,8 @@ if [ -x "$isamap_mpi" ] && command -v mpirun >/dev/null; then
   expect "tune on ranks" timeout 300 mpirun -n 2 "$isamap_mpi" tune --compute 'C[i,j] += s32(A[i,k]) * s32(B[k,j])' \
     --dims i=24,j=33,k=20 --dtypes A=s8,B=s8,C=s32 --target npu16 --budget evals=40 --measured 2 --store tuned -o best
   expect "its schedule" grep -q 'do s0 with mma' best
+  mpirun -n 2 "$isamap_mpi" tune --compute 'C[i] += A[i,k] * B[k]' --dims i=4,k=4 --target npu16 --store q.db >words 2>&1
+  expect "a database is no store of ranks" test $? = 2 -a ! -e q.db
 else
   echo "not tried: MPI (./dev setup mpi, then build again)"
 fi

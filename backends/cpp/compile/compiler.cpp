@@ -216,13 +216,24 @@ std::vector<std::string> first_lines(const std::string& output) {
   return lines;
 }
 
+std::string full_disk(const fs::path& folder) {
+  constexpr std::uintmax_t least = 16 << 20;  // what a compiler needs
+  std::error_code problem;
+  const fs::space_info space = fs::space(folder, problem);
+  if (problem || space.available >= least) return "";
+  return fmt::format("only {} KiB are left in {}: free some, or set TMPDIR", space.available >> 10,
+                     folder.parent_path().string());
+}
+
 std::string why_compiler_fails(const HardwareModel& model, const fs::path& folder) {
   const std::string text = empty_program(model);
   const fs::path source = folder / "empty.cpp", executable = folder / "empty";
   if (!write_file(source, text.data(), text.size())) return "cannot write an empty program: is the disk full?";
+  const std::string full = full_disk(folder);
   const Command command = compile_command(model, {source.string()}, executable.string());
   const auto result = run_process(command, probe_limits, folder / "empty.log");
   if (result.started && result.exit_code == 0 && fs::exists(executable)) return "";
+  if (!full.empty()) return fmt::format("the compiler '{}' fails, and {}", command[0], full);
   std::string why = fmt::format(
       "the compiler '{}' does not work: it fails on an empty program with the headers and flags of '{}'\n"
       "  the command was: {}",

@@ -37,6 +37,9 @@ std::vector<std::string> quick_link_flags(const HardwareModel& model);
 /// `for_threads`: in place of the flags of the machine's parallel loops; empty: none.
 std::string needed_flags(const HardwareModel& model, const std::optional<std::string>& for_threads = std::nullopt);
 
+/// Where a compiler that fails has no room for its files: what is left there, and what helps; empty: it has.
+std::string full_disk(const std::filesystem::path& folder);
+
 /// Why the model's compiler fails on an empty program with the target's headers and flags: the command and the first
 /// lines of its output. Empty: it works. Leaves its files in `folder`.
 std::string why_compiler_fails(const HardwareModel& model, const std::filesystem::path& folder);
