@@ -9,9 +9,9 @@ namespace isamap {
 
 namespace terms {
 
-extern const Term compute, loop_exits, accumulator_restarts, links, cache_fills, memories, ports, core_cache_contention,
-    issue_contention, instruction_fetch, prefetch_stream_starts, llc_miss_phases, partial_sum_reloads, single_buffers,
-    store_bursts, packing;
+extern const Term compute, sum_initialisation, loop_exits, accumulator_restarts, links, cache_fills, memories, ports,
+    core_cache_contention, issue_contention, instruction_fetch, prefetch_stream_starts, llc_miss_phases,
+    partial_sum_reloads, single_buffers, store_bursts, packing;
 extern const Term thread_starts, launches;
 extern const Term block_calls, block_copies, block_copy_latency, block_links, block_ports, block_chains, block_fetches,
     block_memory, block_prologue, split_sum_initialisation, block_barriers, block_epilogue;
@@ -22,10 +22,11 @@ extern const Term stream, stream_copies;
 
 std::span<const Term* const> terms_of(TimingModel model) {
   using namespace terms;
-  static const std::array overlapped{&compute,     &loop_exits, &accumulator_restarts, &links,
-                                     &cache_fills, &memories,   &thread_starts,        &packing};
+  static const std::array overlapped{&compute, &sum_initialisation, &loop_exits, &accumulator_restarts,
+                                     &links,   &cache_fills,        &memories,   &thread_starts,
+                                     &packing};
   static const std::array issued_moves{
-      &compute, &loop_exits, &accumulator_restarts, &links, &cache_fills, &memories, &ports,
+      &compute, &sum_initialisation, &loop_exits, &accumulator_restarts, &links, &cache_fills, &memories, &ports,
       // once
       &thread_starts,
       // contended

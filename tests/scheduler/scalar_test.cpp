@@ -55,10 +55,10 @@ TEST(ScalarAlternative, WinsWhereAnInstructionIsSlower) {
   const PricedCase one{"C[i,j] += A[i,k] * B[k,j]", "i=1,j=1,k=1", "A=s8,B=s8,C=s32", "npu16"};
   const Scheduled best = searched_case(one), with = searched_case(one, "mma");
   EXPECT_FALSE(best.mappings[0].instruction.valid());
-  EXPECT_LE(best.cost.cycles, 4);
+  EXPECT_LE(best.cost.cycles, 5);  // four accesses, and half a cycle to initialise C
   ASSERT_FALSE(best.scalar_causes[0].reasons.empty());
   // The second of two loads begins after 17 cycles; load, product and store take 100, 48 and 100.
-  EXPECT_EQ(best.scalar_causes[0].reasons.front().rfind("scalar code is predicted to take 4 cycles, mma 265", 0), 0u)
+  EXPECT_EQ(best.scalar_causes[0].reasons.front().rfind("scalar code is predicted to take 5 cycles, mma 265", 0), 0u)
       << best.scalar_causes[0].reasons.front();
   EXPECT_TRUE(with.mappings[0].instruction.valid());
   EXPECT_GT(with.cost.cycles, 100);
@@ -76,7 +76,7 @@ TEST(ScalarAlternative, ScheduleOfTheLibraryComparesToo) {
   ASSERT_TRUE(best) << render(best.diagnostics());
   EXPECT_FALSE(best->mappings[0].instruction.valid());
   ASSERT_FALSE(best->scalar_causes[0].reasons.empty());
-  EXPECT_NE(best->scalar_causes[0].reasons.front().find("scalar code is predicted to take 4 cycles, mma 265"),
+  EXPECT_NE(best->scalar_causes[0].reasons.front().find("scalar code is predicted to take 5 cycles, mma 265"),
             std::string::npos);
   options.compare_scalar = false;
   const auto with = schedule(kernel, *mapped, model, options);
@@ -89,7 +89,8 @@ TEST(ScalarAlternative, DepthwiseOnAMatrixUnit) {
                              "vta16"};
   const Scheduled best = searched_case(depthwise), with = searched_case(depthwise, "gemm");
   EXPECT_LE(best.cost.cycles, with.cost.cycles);
-  EXPECT_LE(best.cost.cycles, 14.0 * 14 * 16 * 9 * 3 * 1.01);  // three accesses a point
+  // Three accesses a point, and the initialisation of the sums.
+  EXPECT_LE(best.cost.cycles, 14.0 * 14 * 16 * (9 * 3 + 0.5) * 1.01);
   computes_what_the_kernel_says(depthwise, best.schedule);
 }
 

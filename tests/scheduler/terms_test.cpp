@@ -137,6 +137,26 @@ TEST(Terms, ScalarCodeTakesItsAccesses) {
   EXPECT_EQ(shared({"for j by 1", "for i by 1", "do s0 with scalar"}), 1200);
 }
 
+/// Sums in memory are set to zero before; not those that a stage holds, that the caller gives, or that are no sums.
+TEST(Terms, ScalarSumsAreInitialised) {
+  const auto cycles = [](const std::string& output, const std::string& body, const std::vector<std::string>& lines) {
+    const Priced priced{testing_support::kernel_yaml("kernel: sums\ntensors: {X: {shape: [64, 20]}, Y: " + output +
+                                                     "}\ncompute:\n  - Y[i] " + body + "\n"),
+                        vector8(), lines};
+    EXPECT_EQ(priced.cycles("compute", "scalar code"), 64 * 20 * (body[0] == '+' ? 2 : 1));
+    return priced.cycles("initialisation of sums", "initialisation of sums");
+  };
+  const std::vector<std::string> loops{"for i by 1", "for j by 1", "do s0 with scalar"};
+  EXPECT_EQ(cycles("{shape: [64]}", "+= X[i,j]", loops), 64 * 0.5);
+  EXPECT_EQ(cycles("{shape: [64], inout: true}", "+= X[i,j]", loops), 0);
+  EXPECT_EQ(cycles("{shape: [64]}", "+= X[i,j]", {"for i by 1", "stage Y in pad", "for j by 1", "do s0 with scalar"}),
+            0);
+  EXPECT_EQ(cycles("{shape: [64]}", "+= X[i,j]", {"for j by 1", "stage Y in pad", "for i by 1", "do s0 with scalar"}),
+            64 * 0.5);
+  const Priced sum{formula("Y[i] += X[i,j]", "i=64,j=20"), vector8(), loops};
+  EXPECT_EQ(sum.nest().terms.bounds.front().cycles, 64 * 20 * 2 + 32) << "calls are summed";
+}
+
 /// Reports show it beside the cycles.
 TEST(Terms, BoundsOfResourcesNameTheLineOfTheirFigure) {
   const Priced nest = product("4");
