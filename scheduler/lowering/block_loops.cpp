@@ -163,14 +163,14 @@ Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileLayout& t
   for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {
     const Coordinate& c = tile.coordinates[i];
     if (!tiling.covered[i] || c.block <= blocks[i] || c.extent <= c.block || c.extent % c.block == 0) continue;
-    TileLayout whole = tile, rest = tile;
+    TileLayout whole = tile, tail = tile;
     const std::int64_t left = c.extent % c.block;
     whole.coordinates[i].extent -= left;
-    rest.coordinates[i].start += whole.coordinates[i].extent;
-    rest.coordinates[i].extent = left;
+    tail.coordinates[i].start += whole.coordinates[i].extent;
+    tail.coordinates[i].extent = left;
     auto nodes = for_each_block(lowering, whole, tiling, body);
     if (!nodes) return nodes;
-    auto more = for_each_block(lowering, rest, tiling, body);
+    auto more = for_each_block(lowering, tail, tiling, body);
     if (!more) return more;
     nodes->insert(nodes->end(), more->begin(), more->end());
     return nodes;

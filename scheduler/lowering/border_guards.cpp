@@ -86,11 +86,11 @@ Interior interior(const NestParts& parts, const std::string& dim, std::int64_t t
     for (std::size_t i = 0; i < index.size(); ++i) {
       const std::int64_t step = index[i].coefficient(dim);
       if (step <= 0 || !index[i].is_linear()) continue;
-      const auto rest = bounds(index[i] - AffineExpr::dim(dim) * step, ranges_of(parts, tiles));
-      if (!rest) continue;
+      const auto others = bounds(index[i] - AffineExpr::dim(dim) * step, ranges_of(parts, tiles));
+      if (!others) continue;
       // Points from `low` to `high` of the dim are in bounds for all values of the others.
-      const std::int64_t low = ceil_div(-rest->low, step), origin = parent.origin.constant();
-      const std::int64_t high = floor_div(tensor.shape[i] - 1 - rest->high, step);
+      const std::int64_t low = ceil_div(-others->low, step), origin = parent.origin.constant();
+      const std::int64_t high = floor_div(tensor.shape[i] - 1 - others->high, step);
       result.first = std::max(result.first, ceil_div(low - origin, tile));
       result.last = std::min(result.last, floor_div(high + 1 - origin, tile));
     }

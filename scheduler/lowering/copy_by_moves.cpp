@@ -279,12 +279,12 @@ struct EndGuards {
     auto inside = then();
     lowering.nonnegative.pop_back();
     if (!inside || (range && range->low >= 0)) return inside;
-    auto rest = otherwise();
-    if (!rest) return rest;
+    auto otherwise_nodes = otherwise();
+    if (!otherwise_nodes) return otherwise_nodes;
     Guard guard;
     guard.conditions = {condition};
     guard.then = std::move(*inside);
-    guard.otherwise = std::move(*rest);
+    guard.otherwise = std::move(*otherwise_nodes);
     return std::vector<Node>{Node{std::move(guard)}};
   }
 };

@@ -86,7 +86,7 @@ using StepAt = std::function<Result<Nodes>(const AffineExpr& number, std::int64_
 /// Problems of the tail alone, whose whole tiles have none.
 Diagnostics of_last_tile(Diagnostics problems, const std::string& dim, const StepCounts& all) {
   const std::string note =
-      fmt::format("in the last tile of {}, of {} points; the whole ones, of {}, are legal", dim, all.rest, all.tile);
+      fmt::format("in the last tile of {}, of {} points; the whole ones, of {}, are legal", dim, all.tail, all.tile);
   for (Diagnostic& problem : problems) problem.notes.push_back(note);
   return problems;
 }
@@ -94,7 +94,7 @@ Diagnostics of_last_tile(Diagnostics problems, const std::string& dim, const Ste
 /// Loops over the steps before, in and after the interior, then the tail.
 Result<Nodes> peeled_loops(Lowering& lowering, const For& f, const std::string& dim, const StepCounts& all,
                            const Interior& whole, const StepAt& step) {
-  const auto& [full, tile, rest] = all;
+  const auto& [full, tile, tail] = all;
   Nodes nodes;
   for (const auto& [from, to] :
        {std::pair(std::int64_t{0}, whole.first), {whole.first, whole.last}, {whole.last, full}}) {
@@ -107,8 +107,8 @@ Result<Nodes> peeled_loops(Lowering& lowering, const For& f, const std::string& 
     if (steps > 1 && !f.unit.empty() && !loop.empty()) std::get<Loop>(loop.front().is).unit = f.unit;
     append(nodes, std::move(loop));
   }
-  if (rest == 0) return nodes;
-  auto last = step(AffineExpr(full), rest);
+  if (tail == 0) return nodes;
+  auto last = step(AffineExpr(full), tail);
   if (!last) return of_last_tile(last.diagnostics(), dim, all);
   append(nodes, std::move(*last));
   return nodes;
@@ -230,37 +230,37 @@ class NestLowering final : public PipelineLowering {
     const bool pads = f.tail == Tail::pad;  // all tiles are whole; the last may exceed the dim
     const std::int64_t tile = pads ? w.tile : std::min(w.tile, parent.size);
     const std::int64_t full = pads ? ceil_div(parent.size, tile) : parent.size / tile,
-                       rest = pads ? 0 : parent.size % tile;
+                       tail = pads ? 0 : parent.size % tile;
     const bool beyond = parent.beyond || (pads && parent.size % tile != 0);
-    if (f.combine.empty() && full + rest > 1 && !input_.fused_tile)
+    if (f.combine.empty() && full + tail > 1 && !input_.fused_tile)
       if (const auto unit = thread_unit(lowering_.model, f);
           unit && splits_a_reduction(statement_, w.dim, *unit, lowering_.model))
         return write_conflict(*this, w.dim, f.unit);
-    if (const auto unit = thread_unit(lowering_.model, f); unit && full + rest > 1 && !pads)
+    if (const auto unit = thread_unit(lowering_.model, f); unit && full + tail > 1 && !pads)
       return parallel_loop(f, which, at, scope, *unit, tile);
     const auto staged = pipelined_stages(f, which, at);
     const bool counters_below = use_counters(*this, staged);
     const auto tile_at = [&](const AffineExpr& number, std::int64_t size) {
       Scope inner = scope;
       inner.tiles[w.dim] = {parent.origin + number * tile, size, beyond};
-      if (f.unit.empty()) inner.visit = scope.visit * (full + (rest > 0 ? 1 : 0)) + number;
-      if (f.unit.empty() && (full > 1 || rest > 0 || counters_below))
+      if (f.unit.empty()) inner.visit = scope.visit * (full + (tail > 0 ? 1 : 0)) + number;
+      if (f.unit.empty() && (full > 1 || tail > 0 || counters_below))
         inner.steps.push_back({w.dim, counters_below ? inner.visit : number});
       return inner;
     };
-    if (!staged.empty() && rest == 0 && (full > 1 || counters_below))
+    if (!staged.empty() && tail == 0 && (full > 1 || counters_below))
       return pipelined(staged, at, full, w.dim, scope.visit, tile_at);
     if (const auto fetched = prefetched_register_stages(f, which, at);
-        !fetched.empty() && full + (rest > 0 ? 1 : 0) > 1)
-      return prefetch_registers(fetched, at, {full, tile, rest}, tile_at);
+        !fetched.empty() && full + (tail > 0 ? 1 : 0) > 1)
+      return prefetch_registers(fetched, at, {full, tile, tail}, tile_at);
 
-    const bool in_time = f.unit.empty() && (full > 1 || rest > 0);
+    const bool in_time = f.unit.empty() && (full > 1 || tail > 0);
     Interior whole{0, full};
     if (in_time && !f.unroll) whole = interior(*this, w.dim, tile, full, scope.tiles);
     const auto step = [&](const AffineExpr& number, std::int64_t size) {
       return loop(f, which + 1, at, tile_at(number, size));
     };
-    return peeled_loops(lowering_, f, w.dim, {full, tile, rest}, whole, step);
+    return peeled_loops(lowering_, f, w.dim, {full, tile, tail}, whole, step);
   }
 
   /// Below this line tiles of the output are partial sums, which `combine` adds to the accumulator.
@@ -316,7 +316,7 @@ class NestLowering final : public PipelineLowering {
     const std::string& dim = f.loops[which].dim;
     if (auto problem = parallel_loop_problem(*this, f, dim, unit, scope)) return *problem;
     const Tile parent = scope.tiles.at(dim);
-    const std::int64_t full = parent.size / tile, rest = parent.size % tile, count = full + (rest > 0 ? 1 : 0);
+    const std::int64_t full = parent.size / tile, tail = parent.size % tile, count = full + (tail > 0 ? 1 : 0);
     const std::string variable = lowering_.variable(dim, count);
     const AffineExpr number = AffineExpr::dim(variable);
     lowering_.thread_loops.push_back({unit, number, count});
@@ -329,12 +329,12 @@ class NestLowering final : public PipelineLowering {
     lowering_.ranges[variable].high = full - 1;
     auto whole = instance(parent.origin + number * tile, tile);
     lowering_.ranges[variable] = all;
-    auto last = rest > 0 ? instance(parent.origin + full * tile, rest) : Result<Nodes>(Nodes{});
+    auto last = tail > 0 ? instance(parent.origin + full * tile, tail) : Result<Nodes>(Nodes{});
     lowering_.thread_loops.pop_back();
     if (!whole) return whole;
     if (!last) return last;
     Nodes body = std::move(*whole);
-    if (rest > 0) {
+    if (tail > 0) {
       Guard guard;
       guard.conditions = {AffineExpr(full - 1) - number};
       guard.then = std::move(body);

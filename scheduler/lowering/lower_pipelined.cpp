@@ -158,7 +158,7 @@ std::vector<std::size_t> PipelineLowering::prefetched_register_stages(const For&
 Result<Nodes> PipelineLowering::prefetch_registers(const std::vector<std::size_t>& stage_lines, std::size_t at,
                                                    const StepCounts& all, const TileAt& tile_at) {
   const auto scope_of = [&](std::int64_t step) {
-    return tile_at(AffineExpr(step), step < all.full ? all.tile : all.rest);
+    return tile_at(AffineExpr(step), step < all.full ? all.tile : all.tail);
   };
   const auto select_set = [&](std::int64_t step) {
     for (const std::size_t l : stage_lines)

@@ -9,8 +9,8 @@ namespace isamap {
 
 /// Steps of a loop over tiles of a dim.
 struct StepCounts {
-  std::int64_t full = 0, tile = 1, rest = 0;  ///< whole tiles, their size, and that of the tail
-  std::int64_t steps() const { return full + (rest > 0 ? 1 : 0); }
+  std::int64_t full = 0, tile = 1, tail = 0;  ///< whole tiles, their size, and that of the tail
+  std::int64_t steps() const { return full + (tail > 0 ? 1 : 0); }
 };
 
 class PipelineLowering : public StageLowering {

@@ -62,14 +62,14 @@ std::vector<FootprintGroup> groups_of(const Access& access, const IterationDomai
   std::vector<FootprintGroup> groups;
   for (const AffineExpr& e : access.index) {
     FootprintGroup merged = group_of(e, domain);
-    std::vector<FootprintGroup> rest;
+    std::vector<FootprintGroup> separate;
     for (FootprintGroup& group : groups)
       if (shares_dims(group, merged))
         merge(merged, group);
       else
-        rest.push_back(std::move(group));
-    if (!merged.dims.empty()) rest.push_back(std::move(merged));
-    groups = std::move(rest);
+        separate.push_back(std::move(group));
+    if (!merged.dims.empty()) separate.push_back(std::move(merged));
+    groups = std::move(separate);
   }
   for (FootprintGroup& group : groups) {
     std::size_t terms = 0;
@@ -111,7 +111,7 @@ AccessFacts access_facts(const NestFacts& facts, int number) {
   return found;
 }
 
-/// The rest of the facts, from statement, mapping and instruction.
+/// The other facts, from statement, mapping and instruction.
 std::shared_ptr<const NestFacts> completed(NestFacts facts) {
   const std::size_t dims = facts.statement.domain.dims.size();
   facts.block.assign(dims, 1);

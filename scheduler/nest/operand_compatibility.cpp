@@ -139,24 +139,24 @@ std::string strides_refusal(const OperandUse& use, const Buffer& buffer, const s
         e = simplify(substitute(e, {{name, AffineExpr(0)}}), ranges);
     return e;
   };
-  AffineExpr rest = without_single(simplify(loop - layout.fixed, ranges));
+  AffineExpr remainder = without_single(simplify(loop - layout.fixed, ranges));
   for (const AffineExpr& apart : layout.apart)  // dims with an address for every value need no stride
-    for (const std::string& name : apart.names()) rest = substitute(rest, {{name, AffineExpr(0)}});
+    for (const std::string& name : apart.names()) remainder = substitute(remainder, {{name, AffineExpr(0)}});
   for (const LayoutTerms::Free& free : layout.free) {
     const AffineExpr term = without_single(simplify(free.term, ranges));
     if (term.is_constant()) continue;
-    if (!only_dollars(rest)) break;
-    const std::int64_t stride = evaluate(rest, unit_point(term, rest));
+    if (!only_dollars(remainder)) break;
+    const std::int64_t stride = evaluate(remainder, unit_point(term, remainder));
     if (const auto multiple = operand.multiple_of.find(free.name);
         multiple != operand.multiple_of.end() && stride * bytes(buffer.dtype) % multiple->second != 0)
       return fmt::format("neighbours along {} of {} are {} bytes apart in {}; {} needs a multiple of {}", free.name,
                          operand.name, stride * bytes(buffer.dtype), buffer.name, instruction.name, multiple->second);
     if (std::string no = room_refusal(instruction, operand, free.name, stride, buffer.dtype, model); !no.empty())
       return no;
-    rest = simplify(rest - term * stride, ranges);
+    remainder = simplify(remainder - term * stride, ranges);
   }
-  if (rest == AffineExpr(0)) return "";
-  for (const std::string& name : rest.names())
+  if (remainder == AffineExpr(0)) return "";
+  for (const std::string& name : remainder.names())
     if (name.front() == '$')
       return fmt::format("neighbours along {} of {} are {} elements apart in {}; {} needs {}", name.substr(1),
                          operand.name, loop.coefficient(name), buffer.name, instruction.name,
