@@ -105,7 +105,7 @@ class AllSizesMapper {
     Certificate proof = certify_sizes(alignment, mapping, sizes, declarations, fused);
     if (proof.questions.empty())
       return fmt::format("needs {} of constant size; {}", dims[fused].name, bind_hint(mapping, fused));
-    if (std::string rest = refused_rest(alignment, mapping); !rest.empty()) return rest;
+    if (std::string tail = refused_tail(alignment, mapping); !tail.empty()) return tail;
     if (std::string reads = refused_reads(mapping); !reads.empty()) return reads;
     std::string failed;
     switch (replay(proof, options_.rlimit, statistics, &failed)) {
@@ -122,9 +122,9 @@ class AllSizesMapper {
     return "";
   }
 
-  /// Rests of a symbolic size that the last call of an instruction dim cannot have without padding, although the
+  /// Tails of a symbolic size that the last call of an instruction dim cannot have without padding, although the
   /// enumerated one can.
-  std::string refused_rest(const Alignment& alignment, const Mapping& mapping) const {
+  std::string refused_tail(const Alignment& alignment, const Mapping& mapping) const {
     const auto steps = *digit_steps_of(alignment, mapping.dims);
     for (const DigitStep& step : steps) {
       std::size_t d = 0;
@@ -137,9 +137,9 @@ class AllSizesMapper {
         continue;
       const std::int64_t extent = instruction_extent(alignment, place.dim);
       const std::int64_t divisor = std::gcd(divisor_of(extents_of(mapping)[d]) * place.weight, extent);
-      for (std::int64_t rest = divisor; rest < extent; rest += divisor)
-        if (!allows_extent(*alignment.hardware, place.dim, rest))
-          return fmt::format("has no call with {} of {} points along {}; {}, or state {}", rest, extent,
+      for (std::int64_t tail = divisor; tail < extent; tail += divisor)
+        if (!allows_extent(*alignment.hardware, place.dim, tail))
+          return fmt::format("has no call with {} of {} points along {}; {}, or state {}", tail, extent,
                              fused_name(mapping.dims[static_cast<std::size_t>(place.dim)]), bind_hint(mapping, d),
                              fmt::format("multiple_of: {}", extent));
     }

@@ -72,10 +72,10 @@ class Frame {
     for (std::size_t k = 0; k < combined_.size(); ++k)
       if (combined_[k] == inner) return factors[k];
     const auto d = static_cast<std::size_t>(placed[static_cast<std::size_t>(inner)].unit);
-    std::int64_t rest = column[d];
+    std::int64_t remainder = column[d];
     for (std::size_t k = 0; k < combined_.size(); ++k)
-      rest -= factors[k] * placed[static_cast<std::size_t>(combined_[k])].column[d];
-    return rest;
+      remainder -= factors[k] * placed[static_cast<std::size_t>(combined_[k])].column[d];
+    return remainder;
   }
 
  private:

@@ -64,11 +64,11 @@ bool complete(std::vector<IntVector>& vectors) {
   for (std::size_t second = 1; second < vectors.size(); ++second) {
     for (std::size_t first = 0; first < second; ++first) {
       if (++sums > kMaxSums || vectors.size() > kMaxVectors) return false;
-      const IntVector rest = normal_form(minus(vectors[first], -1, vectors[second]), vectors);
-      if (is_zero(rest)) continue;
-      if (!is_small(rest)) return false;
-      vectors.push_back(rest);
-      vectors.push_back(negated(rest));
+      const IntVector remainder = normal_form(minus(vectors[first], -1, vectors[second]), vectors);
+      if (is_zero(remainder)) continue;
+      if (!is_small(remainder)) return false;
+      vectors.push_back(remainder);
+      vectors.push_back(negated(remainder));
     }
   }
   return true;
@@ -245,29 +245,30 @@ bool independent(const std::vector<IntVector>& given) {
 }
 
 IntVector RowSpan::reduced(const IntVector& v) const {
-  IntVector rest = v;
-  for (auto& x : rest) x = floor_mod(x, kPrime);
+  IntVector remainder = v;
+  for (auto& x : remainder) x = floor_mod(x, kPrime);
   for (const auto& [lead, row] : rows_) {
-    const std::int64_t factor = rest[lead];
+    const std::int64_t factor = remainder[lead];
     if (factor == 0) continue;
-    for (std::size_t i = 0; i < rest.size(); ++i) rest[i] = floor_mod(rest[i] - mul_mod(factor, row[i]), kPrime);
+    for (std::size_t i = 0; i < remainder.size(); ++i)
+      remainder[i] = floor_mod(remainder[i] - mul_mod(factor, row[i]), kPrime);
   }
-  return rest;
+  return remainder;
 }
 
 void RowSpan::add(const IntVector& v) {
-  IntVector rest = reduced(v);
-  const auto lead = std::find_if(rest.begin(), rest.end(), [](std::int64_t x) { return x != 0; });
-  if (lead == rest.end()) return;
-  const auto at = static_cast<std::size_t>(lead - rest.begin());
+  IntVector remainder = reduced(v);
+  const auto lead = std::find_if(remainder.begin(), remainder.end(), [](std::int64_t x) { return x != 0; });
+  if (lead == remainder.end()) return;
+  const auto at = static_cast<std::size_t>(lead - remainder.begin());
   const std::int64_t inverse = *lead == 1 ? 1 : inverse_mod(*lead);
-  for (auto& x : rest) x = mul_mod(x, inverse);
-  rows_.emplace_back(at, std::move(rest));
+  for (auto& x : remainder) x = mul_mod(x, inverse);
+  rows_.emplace_back(at, std::move(remainder));
 }
 
 bool RowSpan::contains(const IntVector& v) const {
-  const IntVector rest = reduced(v);
-  return std::all_of(rest.begin(), rest.end(), [](std::int64_t x) { return x == 0; });
+  const IntVector remainder = reduced(v);
+  return std::all_of(remainder.begin(), remainder.end(), [](std::int64_t x) { return x == 0; });
 }
 
 // Fraction-free elimination (Bareiss, "Sylvester's identity and multistep integer-preserving Gaussian elimination",

@@ -71,19 +71,19 @@ class Differences {
   /// row that must not change.
   struct Limit {
     std::int64_t most = 0, sum = 0;
-    IntVector weights, rest;  ///< by position; the most that the positions from there on can add
+    IntVector weights, remaining;  ///< by position; the most that the positions from there on can add
   };
   template <class WeightOf>
   void limit(std::int64_t most, const WeightOf& weight_of) {
     Limit one{most, 0, {}, IntVector(group_->size() + 1, 0)};
     for (const std::size_t w : *group_) one.weights.push_back(weight_of(w));
     for (std::size_t i = group_->size(); i-- > 0;)
-      one.rest[i] = one.rest[i + 1] + std::abs(one.weights[i]) * (digit_steps_[(*group_)[i]].extent - 1);
-    if (one.rest[0] > most) limits_.push_back(std::move(one));
+      one.remaining[i] = one.remaining[i + 1] + std::abs(one.weights[i]) * (digit_steps_[(*group_)[i]].extent - 1);
+    if (one.remaining[0] > most) limits_.push_back(std::move(one));
   }
   bool within_limits(std::size_t decided) const {
     return std::all_of(limits_.begin(), limits_.end(),
-                       [&](const Limit& one) { return std::abs(one.sum) - one.rest[decided] <= one.most; });
+                       [&](const Limit& one) { return std::abs(one.sum) - one.remaining[decided] <= one.most; });
   }
 
   /// Does the difference leave the implied rows unchanged? The given rows are unchanged by their limits.
