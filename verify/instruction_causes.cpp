@@ -177,8 +177,8 @@ class Causes {
     for (const std::int64_t extent : box) count *= extent;
     std::vector<std::int64_t> table, point(box.size(), 0);
     for (std::int64_t p = 0; p < count; ++p) {
-      std::int64_t rest = p;
-      for (std::size_t d = box.size(); d-- > 0; rest /= box[d]) point[d] = rest % box[d];
+      std::int64_t remaining = p;
+      for (std::size_t d = box.size(); d-- > 0; remaining /= box[d]) point[d] = remaining % box[d];
       std::int64_t at = point[order[0]] / group;
       for (std::size_t i = 1; i < order.size(); ++i) at = at * box[order[i]] + point[order[i]];
       table.push_back(at * group + point[order[0]] % group);
