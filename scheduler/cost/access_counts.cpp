@@ -293,10 +293,19 @@ double TileCounts::measure(const Group& group, std::span<const std::int64_t> ext
 
 namespace {
 
+using Forms = boost::container::small_vector<const AffineExpr*, 16>;  ///< in the facts of stages
+
+/// Is the expression this dim? Without a copy of its name.
+bool is_dim(const AffineExpr& e, const std::string& name) {
+  if (e.terms().size() != 1 || e.constant() != 0 || e.terms().front().coefficient != 1) return false;
+  const auto* const own = std::get_if<std::string>(&e.terms().front().atom);
+  return own != nullptr && *own == name;
+}
+
 /// What the digits of a buffer are of; empty: of what no call loops over, or not supported.
-std::vector<AffineExpr> forms_of(const ResolvedNest& view, const StagedTile& s) {
-  std::vector<AffineExpr> forms;
-  for (const SplitDigit& digit : s.facts->digits) forms.push_back(digit.form);
+Forms forms_of(const ResolvedNest& view, const StagedTile& s) {
+  Forms forms;
+  for (const SplitDigit& digit : s.facts->digits) forms.push_back(&digit.form);
   const auto is_looped = [&](int d) { return view.instruction_dim[static_cast<std::size_t>(d)] >= 0; };
   const std::vector<FootprintGroup>& groups = view.facts->accesses[static_cast<std::size_t>(s.access)].groups;
   if (!s.stage.layout.empty() || std::none_of(groups.begin(), groups.end(), [&](const FootprintGroup& group) {
@@ -304,16 +313,16 @@ std::vector<AffineExpr> forms_of(const ResolvedNest& view, const StagedTile& s) 
       }))
     return forms;
   for (const auto& split : s.facts->splits_of(s.access))
-    if (split) forms.push_back(split->form);
+    if (split) forms.push_back(&split->form);
   return forms;
 }
 
 /// Does a layout hold an element for each point of the group, as im2col a window p + r by p and r?
-bool is_replicated(const ResolvedNest& view, const FootprintGroup& group, const std::vector<AffineExpr>& forms) {
+bool is_replicated(const ResolvedNest& view, const FootprintGroup& group, const Forms& forms) {
   if (group.plain || group.dims.size() < 2) return false;
   return std::all_of(group.dims.begin(), group.dims.end(), [&](int d) {
     const std::string& name = view.statement.domain.dims[static_cast<std::size_t>(d)].name;
-    return std::find(forms.begin(), forms.end(), AffineExpr::dim(name)) != forms.end();
+    return std::any_of(forms.begin(), forms.end(), [&](const AffineExpr* form) { return is_dim(*form, name); });
   });
 }
 
@@ -339,11 +348,11 @@ void TileCounts::hold_points_only(int access) {
         return group.strided || (in_stream && !group.plain && group.dims.size() > 1);
       }))
     return;
-  std::vector<AffineExpr> forms;
+  Forms forms;
   std::vector<bool> replicated(groups.size(), in_stream);
   for (const StagedTile& s : view_.stages) {
     if (s.access != access || view_.model->memory(s.memory).is_register()) continue;
-    const std::vector<AffineExpr> own = forms_of(view_, s);
+    const Forms own = forms_of(view_, s);
     if (own.empty()) return;
     forms.insert(forms.end(), own.begin(), own.end());
     for (std::size_t g = 0; g < groups.size(); ++g)
@@ -356,7 +365,8 @@ void TileCounts::hold_points_only(int access) {
   for (Group& group : held) {
     if (!group.linear || group.axes.size() != 1 || group.axes.front().terms.size() != 1) continue;
     FootprintAxis& axis = group.axes.front();
-    if (std::find(forms.begin(), forms.end(), axis.expr - axis.expr.constant()) != forms.end()) continue;
+    const AffineExpr linear = axis.expr - axis.expr.constant();
+    if (std::any_of(forms.begin(), forms.end(), [&](const AffineExpr* form) { return *form == linear; })) continue;
     axis.terms.front().coefficient = 1;
     group.plain = true;
   }
@@ -539,7 +549,7 @@ bool takes_any_extent(const ResolvedNest& view, int dim) {
 std::int64_t room_along(const std::string& dim, std::int64_t extent, std::span<const SplitDigit> layout) {
   boost::container::small_vector<const SplitDigit*, 4> own;
   for (const SplitDigit& digit : layout)
-    if (digit.form.as_dim() == dim) own.push_back(&digit);
+    if (is_dim(digit.form, dim)) own.push_back(&digit);
   return room_of({own.data(), own.size()}, extent).room;
 }
 
@@ -553,7 +563,7 @@ bool holds_apart(const ResolvedNest& view, const std::vector<int>& dims, std::sp
   return dims.size() > 1 && std::all_of(dims.begin(), dims.end(), [&](int d) {
            const std::string& name = view.statement.domain.dims[static_cast<std::size_t>(d)].name;
            return std::any_of(layout.begin(), layout.end(),
-                              [&](const SplitDigit& digit) { return digit.form.as_dim() == name; });
+                              [&](const SplitDigit& digit) { return is_dim(digit.form, name); });
          });
 }
 
