@@ -131,6 +131,23 @@ std::optional<Diagnostic> read_values(const onnx::TensorProto& tensor, const std
                std::to_string(count));
 }
 
+/// The version of the standard operators; nothing: none is stated.
+template <class Imports>
+std::optional<std::int64_t> standard_set(const Imports& imports) {
+  std::optional<std::int64_t> set;
+  for (const auto& one : imports)
+    if (one.domain().empty() || one.domain() == "ai.onnx") set = one.version();
+  return set;
+}
+
+std::optional<Diagnostic> unread_set(const std::string& what, std::int64_t set) {
+  if (set >= 1 && set <= newest_opset) return std::nullopt;
+  return error(what + " uses operator set " + std::to_string(set) + "; sets from 1 to " + std::to_string(newest_opset) +
+                   " are read",
+               set > newest_opset ? "export it with an older operator set"
+                                  : "state the set that its operators are of (opset_import)");
+}
+
 class Reader {
  public:
   Reader(std::string path, Diagnostics& problems) : path_(std::move(path)), problems_(problems) {}
@@ -148,12 +165,18 @@ class Reader {
     return result;
   }
 
+  /// Its operators are of the set that it states, whatever the file's is.
   Function function(const onnx::FunctionProto& proto) {
     Function result;
+    opset_ = standard_set(proto.opset_import()).value_or(0);
+    if (opset_ != 0)
+      if (auto problem = unread_set("function '" + printable(proto.name()) + "'", opset_))
+        problems_.push_back(std::move(*problem));
     result.inputs.assign(proto.input().begin(), proto.input().end());
     result.outputs.assign(proto.output().begin(), proto.output().end());
     for (const int i : execution_order(proto.node()).nodes) result.nodes.push_back(node(proto.node(i), i, 0));
     for (const onnx::AttributeProto& a : default_attributes(proto)) result.defaults[a.name()] = attribute(a, 0);
+    opset_ = 0;
     return result;
   }
 
@@ -279,7 +302,8 @@ class Reader {
   }
 
   Node node(const onnx::NodeProto& proto, int position, int depth) {
-    Node result{node_title(proto, position), printable(proto.name()), proto.op_type(), proto.domain(), {}, {}, {}};
+    Node result{
+        node_title(proto, position), printable(proto.name()), proto.op_type(), proto.domain(), {}, {}, {}, opset_};
     if (result.domain == "ai.onnx") result.domain.clear();
     result.inputs.assign(proto.input().begin(), proto.input().end());
     result.outputs.assign(proto.output().begin(), proto.output().end());
@@ -292,6 +316,7 @@ class Reader {
 
   std::string path_;
   Diagnostics& problems_;
+  std::int64_t opset_ = 0;  ///< of the nodes that are read; 0: the file's
 };
 
 /// The model of a file, or diagnostics.
@@ -327,17 +352,8 @@ Result<ModelFile> read_model_file(const std::string& path) {
   if (!proto) return proto.diagnostics();
   Diagnostics problems = check_graph(proto->graph());
   ModelFile result;
-  const auto is_standard = [](const std::string& domain) { return domain.empty() || domain == "ai.onnx"; };
-  for (const auto& set : proto->opset_import())
-    if (is_standard(set.domain())) result.opset = set.version();
-  const bool states_set = std::any_of(proto->opset_import().begin(), proto->opset_import().end(),
-                                      [&](const auto& set) { return is_standard(set.domain()); });
-  if (!states_set && proto->opset_import_size() > 0) result.opset = newest_opset;  // as ONNX Runtime takes it
-  if (result.opset > newest_opset || result.opset < 1)
-    problems.push_back(error("the model uses operator set " + std::to_string(result.opset) + "; sets from 1 to " +
-                                 std::to_string(newest_opset) + " are read",
-                             result.opset > newest_opset ? "export it with an older operator set"
-                                                         : "state the set that its operators are of (opset_import)"));
+  result.opset = standard_set(proto->opset_import()).value_or(newest_opset);  // where none is stated as ONNX Runtime
+  if (auto problem = unread_set("the model", result.opset)) problems.push_back(std::move(*problem));
   if (problems.empty()) {
     Reader reader(path, problems);
     result.graph = reader.graph(proto->graph(), 0);

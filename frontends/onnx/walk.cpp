@@ -404,47 +404,75 @@ void Walk::rename(const std::string& from, const std::string& to) {
     missing_[to] = {"", ""};
 }
 
-/// Of a node of the function's body: those that refer to the call's take its values, or the function's own defaults; an
-/// attribute without either is the operator's default.
-static std::map<std::string, Attribute> with_values(std::map<std::string, Attribute> attributes, const Node& call,
-                                                    const Function& function) {
-  for (auto it = attributes.begin(); it != attributes.end();) {
-    const std::vector<std::string>& texts = it->second.texts;
-    if (texts.size() != 1 || !texts[0].starts_with("@")) {
-      ++it;
-      continue;
-    }
-    const auto given = call.attributes.find(texts[0].substr(1)), usual = function.defaults.find(texts[0].substr(1));
-    if (given == call.attributes.end() && usual == function.defaults.end()) {
-      it = attributes.erase(it);
-      continue;
-    }
-    it->second = given != call.attributes.end() ? Attribute(given->second) : Attribute(usual->second);
-    ++it;
-  }
-  return attributes;
-}
+namespace {
 
-/// The body's names get a prefix of their own.
-void Walk::call(const Node& node, const Function& function, int depth) {
-  const std::string prefix = fmt::format("{}.{}.", node.op, calls_++);
-  std::map<std::string, std::string> names;
-  for (std::size_t i = 0; i < function.inputs.size(); ++i)
-    names[function.inputs[i]] = i < node.inputs.size() ? node.inputs[i] : "";
-  const auto renamed = [&](const std::string& name) {
-    if (name.empty()) return name;
-    const auto [found, is_new] = names.emplace(name, prefix + name);
-    return found->second;
-  };
-  for (Node inner : function.nodes) {
-    for (std::string& name : inner.inputs) name = renamed(name);
-    for (std::string& name : inner.outputs) name = renamed(name);
-    inner.attributes = with_values(std::move(inner.attributes), node, function);
-    inner.title = node.title;
-    add_node(inner, depth + 1);
+/// The nodes of a function in place of a call: names of the body get a prefix of their own, and attributes that refer
+/// to the call's take its values. So do those of graphs in the body's nodes.
+class FunctionBody {
+ public:
+  FunctionBody(const Node& call, const Function& function, std::string prefix)
+      : call_(call), function_(function), prefix_(std::move(prefix)) {
+    for (std::size_t i = 0; i < function.inputs.size(); ++i)
+      names_[function.inputs[i]] = i < call.inputs.size() ? call.inputs[i] : "";
   }
+
+  std::string renamed(const std::string& name) {
+    if (name.empty()) return name;
+    return names_.emplace(name, prefix_ + name).first->second;
+  }
+
+  Node of_call(Node inner) {
+    for (Names* names : {&inner.inputs, &inner.outputs})
+      for (std::string& name : *names) name = renamed(name);
+    for (auto& [name, attribute] : inner.attributes)  // before the call's, whose graphs have the caller's names
+      if (attribute.graph) attribute.graph = std::make_shared<Graph>(of_call(*attribute.graph));
+    inner.attributes = with_values(std::move(inner.attributes));
+    inner.title = call_.title;
+    return inner;
+  }
+
+ private:
+  Graph of_call(Graph graph) {
+    for (Node& inner : graph.nodes) inner = of_call(std::move(inner));
+    for (Constant& constant : graph.constants) constant.name = renamed(constant.name);
+    for (auto* declared : {&graph.inputs, &graph.outputs, &graph.values})
+      for (Declared& one : *declared) one.name = renamed(one.name);
+    return graph;
+  }
+
+  /// Else the function's own defaults; an attribute without either is the operator's default.
+  std::map<std::string, Attribute> with_values(std::map<std::string, Attribute> attributes) const {
+    for (auto it = attributes.begin(); it != attributes.end();) {
+      const std::vector<std::string>& texts = it->second.texts;
+      if (texts.size() != 1 || !texts[0].starts_with("@")) {
+        ++it;
+        continue;
+      }
+      const std::string name = texts[0].substr(1);
+      const auto given = call_.attributes.find(name), usual = function_.defaults.find(name);
+      if (given == call_.attributes.end() && usual == function_.defaults.end()) {
+        it = attributes.erase(it);
+        continue;
+      }
+      it->second = given != call_.attributes.end() ? Attribute(given->second) : Attribute(usual->second);
+      ++it;
+    }
+    return attributes;
+  }
+
+  const Node& call_;
+  const Function& function_;
+  std::string prefix_;
+  std::map<std::string, std::string> names_;
+};
+
+}  // namespace
+
+void Walk::call(const Node& node, const Function& function, int depth) {
+  FunctionBody body(node, function, fmt::format("{}.{}.", node.op, calls_++));
+  for (const Node& inner : function.nodes) add_node(body.of_call(inner), depth + 1);
   for (std::size_t k = 0; k < std::min(node.outputs.size(), function.outputs.size()); ++k)
-    if (!node.outputs[k].empty()) rename(renamed(function.outputs[k]), node.outputs[k]);
+    if (!node.outputs[k].empty()) rename(body.renamed(function.outputs[k]), node.outputs[k]);
 }
 
 /// Its bytes remain a constant of the model: products are those of bytes (frontends/integer_products.h), which floats

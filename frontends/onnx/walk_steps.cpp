@@ -329,7 +329,7 @@ void Walk::loop(const Node& node, int depth) {
 /// Before set 9 all of it once for each element of a batch.
 void Walk::scan(const Node& node, int depth) {
   const auto scans = static_cast<std::size_t>(std::max<std::int64_t>(stated(node, "num_scan_inputs", 0, 0), 0));
-  const bool batched = file_.opset < 9;
+  const bool batched = opset_of(node) < 9;
   Node inner = node;
   if (batched && !inner.inputs.empty()) {
     if (!inner.inputs[0].empty()) throw Refused{"its sequences have lengths of their own", ""};

@@ -245,6 +245,40 @@ TEST_F(ModelTest, FunctionsHaveDefaultsOfTheirOwn) {
   }
 }
 
+/// Softmax of zeros: before set 13 over all dimensions from 1 on, since then over the last one. So it is in the branch
+/// of an If of the body, whose names are the function's.
+TEST_F(ModelTest, FunctionsHaveOperatorsOfTheirOwnSet) {
+  const auto model_with = [&](const std::string& body, int own_set, int set) {
+    const std::string function =
+        text(1, "Shares") + text(4, "X") + text(5, "Y") + body + text(9, number(2, own_set)) + text(10, "own");
+    const std::string call = text(1, text(1, "x") + text(2, "y") + text(4, "Shares") + text(7, "own"));
+    std::ofstream(path_, std::ios::binary) << model(call + input("x", {1, 2, 2}) + output("y", {1, 2, 2}), set) +
+                                                  text(8, text(1, "own") + number(2, 1)) + text(25, function);
+    return import_model(path_, {});
+  };
+  const auto in_body = [](const std::string& node_bytes) { return text(7, node_bytes); };
+  const std::string plain = text(1, "X") + text(2, "Y") + text(4, "Softmax");
+  const std::string branch = text(1, plain) + text(12, text(1, "Y")) + text(2, "branch");
+  const std::string if_body =
+      in_body(text(2, "c") + text(4, "Constant") +
+              text(5, text(1, "value") + text(5, number(2, 9) + number(5, 1)) + number(20, 4))) +
+      in_body(text(1, "c") + text(2, "Y") + text(4, "If") + graph_attribute("then_branch", branch) +
+              graph_attribute("else_branch", branch));
+  for (const std::string& body : {in_body(plain), if_body})
+    for (const int own_set : {11, 13}) {
+      const auto read = model_with(body, own_set, own_set == 11 ? 13 : 11);
+      ASSERT_TRUE(read) << render(read.diagnostics());
+      const auto outputs = outputs_of(*read, {make_data({.name = "", .shape = {1, 2, 2}, .dtype = DType::f32})});
+      ASSERT_EQ(outputs.size(), 1U);
+      expect_near(reals_of(outputs[0]), Reals(4, own_set == 11 ? 0.25 : 0.5));
+    }
+  const auto newer = model_with(in_body(plain), 99, 13);
+  ASSERT_FALSE(newer);
+  EXPECT_NE(render(newer.diagnostics()).find("function 'Shares' uses operator set 99; sets from 1 to 28 are read"),
+            std::string::npos)
+      << render(newer.diagnostics());
+}
+
 TEST_F(ModelTest, ElementWise) {
   const TensorData x = data_like({2, 3}), b = data_like({3}, 1);
   Reals sum, leaky;
