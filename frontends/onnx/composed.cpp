@@ -6,9 +6,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "frontends/onnx/composition.h"
+#include "support/arithmetic.h"
 
 namespace isamap::importing {
 namespace {
@@ -159,12 +161,39 @@ void quantised_softmax(Composition& c) {
   quantise(c, y, 3);
 }
 
+/// Of a QLinearAveragePool that counts its padding: windows that `ceil_mode` lets end behind it are whole too, as ONNX
+/// Runtime divides them (the standard leaves out what lies behind the padding).
+void count_whole_windows(const Composition& c, Attributes& own, const Sizes& spatial) {
+  const Attributes::const_iterator kernel = own.find("kernel_shape"), steps = own.find("strides"),
+                                   given = own.find("pads"), padding = own.find("auto_pad");
+  const std::size_t rank = spatial.size();
+  const auto has_all = [&](Attributes::const_iterator it, std::size_t count) {
+    return it == own.end() || it->second.ints.size() == count;
+  };
+  const bool stated = padding == own.end() || padding->second.texts == std::vector<std::string>{"NOTSET"};
+  if (!c.flag("ceil_mode") || !c.flag("count_include_pad") || !stated || kernel == own.end() ||
+      !has_all(kernel, rank) || !has_all(steps, rank) || !has_all(given, 2 * rank))
+    return;
+  Sizes pads = given == own.end() ? Sizes(2 * rank, 0) : given->second.ints;
+  for (std::size_t d = 0; d < rank; ++d) {
+    const std::int64_t stride = steps == own.end() ? 1 : steps->second.ints[d], size = kernel->second.ints[d];
+    const std::int64_t begun = spatial[d] + pads[d];  // windows begin before this
+    if (stride < 1 || begun < 1) return;
+    const std::int64_t steps_to_last =
+        std::min(ceil_div(std::max<std::int64_t>(begun + pads[rank + d] - size, 0), stride), (begun - 1) / stride);
+    pads[rank + d] = std::max(pads[rank + d], steps_to_last * stride + size - begun);
+  }
+  own["pads"].ints = std::move(pads);
+}
+
 /// QLinearSigmoid, QLinearLeakyRelu, QLinearGlobalAveragePool, QLinearAveragePool.
 void quantised_unary(Composition& c) {
   if (c.flag("channels_last")) c.needs(0, 3);
   Attributes own = c.node().attributes;
   own.erase("channels_last");
   const std::size_t moved = c.flag("channels_last") ? c.shape(0).size() : 0;
+  if (const Sizes& x = c.shape(0); c.node().op == "QLinearAveragePool" && x.size() > 2)
+    count_whole_windows(c, own, moved > 0 ? Sizes(x.begin() + 1, x.end() - 1) : Sizes(x.begin() + 2, x.end()));
   const std::string x = dequantised(c, 0);
   const std::string y = c.say(c.node().op.substr(7), {moved == 0 ? x : channels_second(c, x, moved)}, own);
   quantise(c, moved == 0 ? y : channels_last(c, y, moved), 3);

@@ -1449,6 +1449,25 @@ TEST_F(ModelTest, SoftmaxOfBytesIsThatOfTheSetItNames) {
   EXPECT_EQ(run(graph(13), x), Reals(6, 128));  // 256 / 2
 }
 
+/// Its windows that end behind the image are divided by all their places, as in ONNX Runtime.
+TEST_F(ModelTest, MeansOfBytesCountWholeWindows) {
+  for (const bool last : {false, true}) {
+    const Shape shape = last ? Shape{1, 3, 3, 1} : Shape{1, 1, 3, 3};
+    const auto graph = [&](std::int64_t counted) {
+      return input("x", shape, 2) + constant("s", 1.0F) +
+             node("QLinearAveragePool", {"x", "s", "", "s", ""}, "y",
+                  text(7, "com.microsoft") + ints("kernel_shape", {2, 2}) + ints("strides", {2, 2}) +
+                      integer("ceil_mode", 1) + integer("count_include_pad", counted) +
+                      integer("channels_last", last ? 1 : 0)) +
+             output("y");
+    };
+    set_ = 17;
+    const std::vector<TensorData> x{reals_data(shape, Reals(9, 8), DType::u8)};
+    EXPECT_EQ(run(graph(1), x), (Reals{8, 4, 4, 2})) << last;
+    EXPECT_EQ(run(graph(0), x), Reals(4, 8)) << last;
+  }
+}
+
 /// ONNX Runtime lets a single query see all keys, and several ones see keys by rules of its providers.
 TEST_F(ModelTest, UnidirectionalQueriesAreAsManyAsKeys) {
   const auto graph = [](std::int64_t queries, std::int64_t keys, int unidirectional) {
