@@ -147,7 +147,7 @@ class CppRunner final : public Runner, ExecutableRunner {
       files = std::make_unique<RunFiles>(RunFiles{unit->text, "", again ? data : std::vector<TensorData>{}, {}});
       auto problems = set_up(*files, *unit, run.plan, data, outcome);
       if (has_errors(problems)) return problems;
-      if (!outcome.environment.empty() || !outcome.missing.empty()) return outcome;
+      if (!outcome.environment.empty() || !outcome.missing.empty() || !outcome.limit.empty()) return outcome;
     }
     run.folder = files->folder->path();
     outcome.compiler = files->compiler;
@@ -225,7 +225,9 @@ class CppRunner final : public Runner, ExecutableRunner {
       outcome.executed = ExecutionMode::unavailable;
       return {};
     }
-    files.compiler = listed_command(*made);
+    outcome.limit = made->limit;
+    if (!outcome.limit.empty()) return {};
+    files.compiler = listed_command(made->compiler);
     if (!write_inputs(plan, data, folder.path()))
       return {error("cannot write the input files of a run", "is the disk full?")};
     return {};
@@ -248,8 +250,8 @@ class CppRunner final : public Runner, ExecutableRunner {
   }
 
   /// The executable `program` in the folder. `compilers`: of its sources at a time; 0: one for each processor.
-  Result<CompilerCommand> made_in(const fs::path& folder, const TranslationUnit& unit, const RunPlan& plan,
-                                  bool on_device, int compilers = 0) const {
+  Result<MadeProgram> made_in(const fs::path& folder, const TranslationUnit& unit, const RunPlan& plan, bool on_device,
+                              int compilers = 0) const {
     KernelText text = unit.text;
     text.jobs = compilers;
     if (on_device) {
@@ -312,8 +314,10 @@ class SymbolicCppRunner final : public SymbolicRunner, ExecutableRunner {
       outcome.environment = fmt::format("cannot create a temporary folder in {}", TemporaryDirectory::parent());
       return outcome;
     }
-    if (compilations_ == 0)
+    if (compilations_ == 0 && limit_.empty())
       if (const Diagnostics problems = compile_once(); !problems.empty()) return problems;
+    outcome.limit = limit_;
+    if (!outcome.limit.empty()) return outcome;
     outcome.compiler = compiler_;
     outcome.text = unit_.text;
     CompiledRun run{program, data, limits, min_seconds, folder.path(), plan_at(program), home_.path() / "program"};
@@ -339,7 +343,9 @@ class SymbolicCppRunner final : public SymbolicRunner, ExecutableRunner {
                 kernels() ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{},
                 home_.path() / "program", kernels() ? emulation_part() : SharedPart{});
     if (!made) return made.diagnostics();
-    compiler_ = listed_command(*made);
+    limit_ = made->limit;
+    if (!limit_.empty()) return {};
+    compiler_ = listed_command(made->compiler);
     ++compilations_;
     return {};
   }
@@ -371,6 +377,7 @@ class SymbolicCppRunner final : public SymbolicRunner, ExecutableRunner {
   TemporaryDirectory home_;
   TranslationUnit unit_;
   std::string compiler_;
+  std::string limit_;  ///< of the compiler, which is not asked again
   int compilations_ = 0;
 };
 

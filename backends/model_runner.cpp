@@ -146,7 +146,9 @@ Result<bool> CompiledModel::compile(const ModelUnit& unit, const std::string& dr
     if (outcome.missing.empty()) return made.diagnostics();
     return false;
   }
-  outcome.compiler = listed_command(*made);
+  outcome.limit = made->limit;
+  if (!outcome.limit.empty()) return false;
+  outcome.compiler = listed_command(made->compiler);
   if (!write_file(home_.path() / "weights", weights.data(), weights.size()))
     return error("cannot write the weights of a run", "is the disk full?");
   return true;

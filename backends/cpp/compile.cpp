@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -24,7 +26,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const ProcessLimits compile_limits{300, std::int64_t{8} << 30, std::int64_t{1} << 30};
+/// `ISAMAP_COMPILE_SECONDS` for each compiler; 300 if it is no number above 0.
+ProcessLimits compile_limits() {
+  double seconds = 0;
+  if (const char* const asked = std::getenv("ISAMAP_COMPILE_SECONDS")) seconds = std::strtod(asked, nullptr);
+  if (!(seconds > 0 && std::isfinite(seconds))) seconds = 300;
+  return {seconds, std::int64_t{8} << 30, std::int64_t{1} << 30};
+}
 
 /// Emulation runs hundreds of kernels briefly: optimizing them takes longer than running them.
 bool longer_to_compile(const HardwareModel& model, const TextFiles& sources) {
@@ -48,7 +56,7 @@ std::string shared_object(const HardwareModel& model, const SharedPart& part, co
   if (take_from_cache(key, object)) return object;
   const std::string text = "#include \"" + part.header + "\"\n";
   if (!write_file(folder / name, text.data(), text.size())) return "";
-  const auto made = run_process(command_for((folder / name).string(), object), compile_limits, folder / "object.log");
+  const auto made = run_process(command_for((folder / name).string(), object), compile_limits(), folder / "object.log");
   if (!made.started || made.exit_code != 0) return "";
   put_into_cache(key, object);
   return object;
@@ -97,7 +105,7 @@ ProcessResult compile_object(const ObjectSource& source, const HeaderUse& use, c
   // Before all other headers, such as a shim, which the precompiled ones contain.
   auto command = before_flags(use.command(source.file.string(), object.string()), source.headers);
   command.insert(command.end(), source.flags.begin(), source.flags.end());
-  return run_process(command, compile_limits, fs::path(object).replace_extension(".log"));
+  return run_process(command, compile_limits(), fs::path(object).replace_extension(".log"));
 }
 
 /// `defined`: of the parts that are objects already. The kernel has the macros of those that it includes: with or
@@ -233,16 +241,16 @@ ProcessResult run_link(const HardwareModel& model, const std::vector<std::string
   const auto flags = quick_link_flags(model);
   auto quick = command;
   quick.insert(quick.end(), flags.begin(), flags.end());
-  ProcessResult result = run_process(quick, compile_limits, log);
+  ProcessResult result = run_process(quick, compile_limits(), log);
   const bool failed = !result.started || result.exit_code != 0;
-  return failed && !flags.empty() ? run_process(command, compile_limits, log) : result;
+  return failed && !flags.empty() ? run_process(command, compile_limits(), log) : result;
 }
 
-Result<CompilerCommand> run(const Build& build) {
+Result<MadeProgram> run(const Build& build) {
   const HardwareModel& model = build.model;
   const fs::path folder = build.folder();
   const std::string key = build.key();
-  if (take_from_cache(key, build.file)) return compiler_for(model).command;
+  if (take_from_cache(key, build.file)) return MadeProgram{compiler_for(model).command};
   std::vector<std::string> inputs;
   for (const TextFiles* files : {&build.sources, &build.headers})
     for (const auto& [name, text] : *files) {
@@ -266,14 +274,18 @@ Result<CompilerCommand> run(const Build& build) {
   const fs::path log = folder / "compiler.log";
   const auto result = made.failed ? *made.failed
                       : links     ? run_link(model, command, log)
-                                  : run_process(command, compile_limits, log);
+                                  : run_process(command, compile_limits(), log);
   if (!result.started)
     return error(fmt::format("the compiler '{}' cannot be executed", command[0]),
                  model.program.compilers.empty() ? "install g++, or name another one in $CXX" : "");
+  if (result.timed_out)
+    return MadeProgram{
+        compiler_for(model).command,
+        fmt::format("the compiler took more than {:g} s for the emitted program; ISAMAP_COMPILE_SECONDS=N "
+                    "allows more",
+                    compile_limits().seconds)};
   if (result.exit_code != 0) {
-    Diagnostic problem = error(result.timed_out ? "the emitted program took more than 300 s to compile"
-                                                : "the emitted program does not compile",
-                               "the command was: " + listed_command(command));
+    Diagnostic problem = error("the emitted program does not compile", "the command was: " + listed_command(command));
     problem.notes = first_lines(result.output);
     if (std::string full = full_disk(folder); !full.empty()) problem.notes.push_back(std::move(full));
     return problem;
@@ -282,13 +294,13 @@ Result<CompilerCommand> run(const Build& build) {
     return error("the compiler reported no error but produced no program",
                  "the command was: " + listed_command(command));
   put_into_cache(key, build.file);
-  return compiler_for(model).command;
+  return MadeProgram{compiler_for(model).command};
 }
 
 }  // namespace
 
-Result<CompilerCommand> compile(const HardwareModel& model, const KernelText& kernel, const std::string& driver,
-                                const TextFiles& headers, const fs::path& executable, const SharedPart& shared) {
+Result<MadeProgram> compile(const HardwareModel& model, const KernelText& kernel, const std::string& driver,
+                            const TextFiles& headers, const fs::path& executable, const SharedPart& shared) {
   TextFiles files = headers;
   std::vector<SharedPart> parts{shared};
   if (is_driver(driver)) {
@@ -322,7 +334,11 @@ void precompile_headers_ahead(const HardwareModel& model) {
 
 Result<CompilerCommand> compile_library(const HardwareModel& model, const std::string& kernel,
                                         const std::string& entries, const fs::path& library) {
-  return run({as_remembered(model, kernel), {{"kernel.cpp", kernel + entries}}, {}, {"-shared", "-fPIC"}, {}, library});
+  const auto made =
+      run({as_remembered(model, kernel), {{"kernel.cpp", kernel + entries}}, {}, {"-shared", "-fPIC"}, {}, library});
+  if (!made) return made.diagnostics();
+  if (!made->limit.empty()) return error(made->limit);
+  return made->compiler;
 }
 
 }  // namespace isamap

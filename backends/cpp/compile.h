@@ -31,11 +31,17 @@ struct KernelText {
   int jobs = 0;  ///< compilers at a time; 0: one for each processor
 };
 
+/// How a program was made.
+struct MadeProgram {
+  CompilerCommand compiler;  ///< the remembered one for the kernel text, if any (include/isamap/backend.h)
+  std::string limit = {};    ///< non-empty: it was not, because the compiler took longer than it may
+};
+
 /// Compiles two texts to `executable`, or takes it from the program cache. Compiler errors are a diagnostic with the
-/// command. Returns the compiler used: the remembered one for this kernel text, if any (include/isamap/backend.h).
-Result<CompilerCommand> compile(const HardwareModel& model, const KernelText& kernel, const std::string& driver,
-                                const TextFiles& headers, const std::filesystem::path& executable,
-                                const SharedPart& shared = {});
+/// command.
+Result<MadeProgram> compile(const HardwareModel& model, const KernelText& kernel, const std::string& driver,
+                            const TextFiles& headers, const std::filesystem::path& executable,
+                            const SharedPart& shared = {});
 /// One of KernelText::parts, ahead of the program that will have it: compiled into the cache of programs. What fails is
 /// told when the program is compiled.
 void compile_ahead(const HardwareModel& model, const std::string& part);

@@ -128,6 +128,19 @@ TEST(Failures, ProblemsOfAllSizesAreListedOnce) {
   EXPECT_NE(said.err.find("i = 5: the same\n"), std::string::npos) << said.err;
 }
 
+TEST(Failures, ACompilerThatTakesTooLongIsALimit) {
+  const Folder folder;
+  const std::string slow =
+      fussy_compiler(folder, "for w in \"$@\"; do case $w in *kernel.cpp) exec sleep 60;; esac; done\n");
+  const Setting setting("CXX", slow), limit("ISAMAP_COMPILE_SECONDS", "1.5");
+  const std::string says = "the compiler took more than 1.5 s for the emitted program; ISAMAP_COMPILE_SECONDS=N";
+  fails(isamap(gemm_words("run", "scalar_c", "i=4,j=4,k=4", {"--json"})), 4, says);
+  const Said said = isamap(gemm_words("run", "scalar_c", "i=1..16@8,j=4,k=4", {"--sizes", "i=3,5"}));
+  EXPECT_EQ(said.code, 4) << said.err;
+  EXPECT_NE(said.err.find(says), std::string::npos) << said.err;
+  EXPECT_NE(said.err.find("i = 5: the same\n"), std::string::npos) << said.err;
+}
+
 TEST(Failures, OptionsOfAStrategyAreUsage) {
   for (const auto& [text, says] : {std::pair<std::string, std::string>{"exhaustive:zz=1", "it has no options"},
                                    {"random:zz=1", "its options: redraws"},
