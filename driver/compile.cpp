@@ -3,6 +3,8 @@
 
 #include "isamap/compile.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "ir/begun_sums.h"
@@ -10,7 +12,10 @@
 #include "isamap/scheduler.h"
 #include "mapper/match/instruction_tree.h"
 #include "scheduler/nest/horizontal_sum.h"
+#include "scheduler/nest/operand_compatibility.h"
+#include "scheduler/nest/rerolled_instruction.h"
 #include "scheduler/nest/scheduled_kernel.h"
+#include "scheduler/nest/staged_tile.h"
 #include "scheduler/search_splits.h"
 
 namespace isamap {
@@ -45,6 +50,48 @@ Diagnostics not_strict(const Program& program) {
                                  ? "make the reduction loop sequential, without 'combine'"
                                  : "choose sizes that the instruction divides, another --instruction, or a schedule"));
   return problems;
+}
+
+/// The dim of a sum of floats that calls of the mapping pad with zeros; empty: none. As lowering has it, in steps of
+/// whole calls.
+std::string padded_sum(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
+  const Computation& statement = kernel.statements[mapping.statement.index()];
+  if (!is_float(statement.body.type)) return "";
+  const Computation fused = fuse(statement, mapping);
+  const Pairing pairing = pair(fused, instruction_form(mapping, model), mapping);
+  const Instruction& instruction = *pairing.instruction;
+  for (std::size_t m = 0; m < instruction.ranges.size(); ++m) {
+    const Dim& own = instruction.statement().domain.dims[m];
+    if (own.kind != DimKind::reduction) continue;
+    const std::string& dim = pairing.fused_dim_of[m];
+    const int d = dim.empty() ? -1 : fused.domain.find(dim);
+    const std::int64_t extent = d < 0 ? 1 : fused.domain.dims[static_cast<std::size_t>(d)].extent;
+    const std::int64_t remainder = extent % std::max<std::int64_t>(full_extent(instruction, m), 1);
+    if (remainder > 0 && !allows(instruction.ranges[m], remainder)) return dim.empty() ? own.name : dim;
+  }
+  return "";
+}
+
+/// Mappings without which --strict-float has a program; those of an instruction that is asked for stay.
+void leave_out_what_is_not_strict(const Kernel& kernel, const HardwareModel& model, bool asked_for, MapResult& mapped) {
+  std::erase_if(mapped.mappings, [&](const Mapping& m) { return differs_in_last_digits(instruction_of(m, model)); });
+  if (asked_for) return;
+  std::erase_if(mapped.mappings, [&](const Mapping& m) {
+    const std::string dim = padded_sum(m, kernel, model);
+    if (dim.empty()) return false;
+    const Rejection rejection{m.instruction,
+                              m.statement,
+                              {{Reason::Kind::dims, false,
+                                fmt::format("--strict-float: padding along {} is multiplied by 0, which takes inputs "
+                                            "to be finite",
+                                            dim)}}};
+    const auto is_known = [&](const Rejection& other) {
+      return other.instruction == rejection.instruction && other.statement == rejection.statement &&
+             other.reasons == rejection.reasons;
+    };
+    if (std::none_of(mapped.rejected.begin(), mapped.rejected.end(), is_known)) mapped.rejected.push_back(rejection);
+    return true;
+  });
 }
 
 /// Tensors of several statements, which `sum_of` leaves out.
@@ -111,8 +158,7 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
   if (!mapped) return stopped(reached, Exit::wrong_input, mapped.diagnostics());
   reached.mapped = std::move(*mapped);
   if (options.strict_float)
-    std::erase_if(reached.mapped.mappings,
-                  [&](const Mapping& m) { return differs_in_last_digits(instruction_of(m, model)); });
+    leave_out_what_is_not_strict(kernel, model, !options.map.instruction.empty(), reached.mapped);
 
   bool proved = false;
   auto scheduled =

@@ -161,6 +161,7 @@ TEST(Failures, AKernelMayHaveTheNameOfALibraryFunction) {
   }
 }
 
+/// Sums that the instruction does not divide are computed by another one, or by scalar code.
 TEST(Failures, StrictFloatRefusesPaddingThatNeedsFiniteInputs) {
   const std::vector<std::string> bf16{"--dtypes", "A=bf16,B=bf16,C=f32", "--json"};
   const auto words = [&](const std::string& dims) {
@@ -173,6 +174,11 @@ TEST(Failures, StrictFloatRefusesPaddingThatNeedsFiniteInputs) {
   padded.push_back("--strict-float"), even.push_back("--strict-float");
   // The border of an image is multiplied by its zeros, not left out.
   EXPECT_EQ(isamap({"run", example("conv2d_padded"), "--target", "scalar_c", "--strict-float"}).code, 0);
+  const Said odd = isamap(padded);
+  EXPECT_EQ(odd.code, 0) << odd.err;
+  EXPECT_NE(odd.err.find("s0 is scalar code"), std::string::npos) << odd.err;
+  EXPECT_NE(odd.err.find("--strict-float: padding along k is multiplied by 0"), std::string::npos) << odd.err;
+  padded.insert(padded.end(), {"--instruction", "dpbf16"});
   fails(isamap(padded), 3, "--strict-float forbids what this program assumes: inputs are finite");
   EXPECT_EQ(isamap(even).code, 0);
 }
