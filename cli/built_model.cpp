@@ -14,9 +14,11 @@
 #include "cli/models.h"
 #include "cli/sources_version.h"
 #include "driver/cheapest_fit.h"
+#include "driver/cheapest_intermediates.h"
 #include "driver/fewer_launches.h"
 #include "driver/fit_model.h"
 #include "driver/plan/plan_model.h"
+#include "frontends/f32_intermediates.h"
 #include "frontends/prefix_reductions.h"
 #include "hwdesc/model/program_language.h"
 #include "planner/plan_file.h"
@@ -213,8 +215,11 @@ PartStore& Builder::draft() {
 /// A plan of a file says where biases are added; otherwise the prices of plans do.
 Model Builder::fitted(const Model& model) {
   const PrefixOptions prefixes{options_.strict_float, is_host_code(*machine_)};
-  const Model imported = with_widened_operands(prefix_reductions(model, prefixes), *machine_);
+  const Model reduced = prefix_reductions(model, prefixes);
+  Model imported = with_widened_operands(reduced, *machine_);
   machine_->timing.between_runs = total_bytes(imported.kernel);  // before a draft prices parts with it
+  if (!options_.strict_float && has_half_intermediates(reduced))
+    imported = cheapest_intermediates(reduced, draft(), plan_options(options_));
   BiasOptions with{options_.strict_float, {}};
   Model in_front = fitted_to(imported, *machine_, with);
   const std::vector<std::string> sums = sums_with_biases_first(in_front.kernel);

@@ -69,8 +69,7 @@ class Widening {
   Tensor& tensor(TensorId id) { return kernel().tensors[id.index()]; }
 
   bool is_candidate(std::size_t s) {
-    const Computation& statement = kernel().statements[s];
-    return statement.reduction != Reduction::assign && !is_irregular(statement) && repeat_of(kernel(), s) == nullptr;
+    return !is_irregular(kernel().statements[s]) && repeat_of(kernel(), s) == nullptr;
   }
 
   bool is_written_from(std::size_t s, TensorId id) {
@@ -86,7 +85,9 @@ class Widening {
     std::set<TensorId> others;
     for (std::size_t r = 0; r < uses.size(); ++r) {
       const TensorId id = statement.reads[r].tensor;
-      if (!uses[r].type || is_written_from(s, id) || wanted.emplace(id, *uses[r].type).first->second != *uses[r].type)
+      const bool once = statement.reduction == Reduction::assign && !tensor(id).constant;
+      if (once || !uses[r].type || is_written_from(s, id) ||
+          wanted.emplace(id, *uses[r].type).first->second != *uses[r].type)
         others.insert(id);
     }
     for (const TensorId id : others) wanted.erase(id);

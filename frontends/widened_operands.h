@@ -23,7 +23,8 @@ struct WideningPrices {
 };
 
 /// Of a model whose constants are weights (frontends/done_ahead.h): floats under a cast in sums and other reductions,
-/// where the fewer cycles of all points exceed those of the conversions and the bytes. What no instruction computes as
+/// and constants under one in element-wise statements, where the fewer cycles of all points exceed those of the
+/// conversions and the bytes. What no instruction computes as
 /// it is, and one does after that, is widened where more points than elements are. Recurrences stay as they are.
 Model widened_operands(Model model, const WideningPrices& prices);
 

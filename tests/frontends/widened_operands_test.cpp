@@ -70,6 +70,16 @@ TEST(WidenedOperands, AConstantBecomesAWiderWeightAndAnInputIsConverted) {
   EXPECT_EQ(widened(product_of_rows(16, "bf16")), expected);
 }
 
+/// A bias of every row; the operand that each point reads once keeps its cast.
+TEST(WidenedOperands, AConstantOfAnElementWiseStatementBecomesAWiderWeight) {
+  const std::string text =
+      "kernel bias\ntensor X: f16[64,8]\ntensor W: f16[8]\ntensor Y: f32[64,8]\n"
+      "s0: Y[i,j] = f32(X[i,j]) + f32(W[j]) over i: 64, j: 8\n";
+  EXPECT_EQ(widened(text, {each_cast, 8}),
+            "weight W_f32: f32\n"
+            "s0: Y[i,j] = f32(X[i,j]) + W_f32[j]\n");
+}
+
 /// S is written behind s0, too: it is read with its cast, beside a wider W.
 TEST(WidenedOperands, AnOperandThatIsWrittenLaterKeepsItsCast) {
   const std::string lines = widened(R"(kernel half
