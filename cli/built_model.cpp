@@ -76,7 +76,9 @@ namespace {
 PlanOptions plan_options(const Options& options) {
   PlanOptions search;
   search.seed = options.seed;
-  search.band_gain = options.onnx.band_gain / 100;
+  if (!options.onnx.band_gain) return search;
+  search.band_gain = *options.onnx.band_gain / 100;
+  search.plan_ties = 0;  // no group that saves less
   return search;
 }
 

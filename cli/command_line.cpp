@@ -324,7 +324,10 @@ void Flags::sizes(const std::string& help) {
 void Flags::model_plan() {
   text("--plan", options.onnx.plan,
        "of a model: parts and orders from this file, as explain prints them; 'search': a kernel is planned as a model");
-  verb_->add_option("--band-gain", options.onnx.band_gain, "of a model: percent that a group of bands must save (2)")
+  verb_
+      ->add_option(
+          "--band-gain", options.onnx.band_gain,
+          "of a model: percent that each group of bands must save (2, or a plan of fewer parts at the same price)")
       ->check(CLI::Range(0.0, 100.0));
   text("--threads", written.threads,
        "of a model: threads of the emitted program (default: those of the hardware file)");

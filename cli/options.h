@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,7 +32,7 @@ struct LabOptions {
 struct ModelFlags {
   std::string sizes, fix, until, constants;  ///< batch=1,seq=128; sr=16000; names
   std::string plan;                          ///< run, emit, explain: file of a plan; "search"
-  double band_gain = 2;                      ///< percent that a group of bands must save
+  std::optional<double> band_gain;           ///< percent that a group of bands must save
   std::string inputs;                        ///< run: .npz, .npy, or folder of input_N.pb and output_N.pb
   std::string outputs;                       ///< run: .npz or .npy
   bool interpret = false;                    ///< run: by the interpreter

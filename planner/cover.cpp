@@ -374,4 +374,34 @@ Result<PartCover> search_cover(const PartCoverProblem& problem, const std::strin
                fmt::format("there are {}", fmt::join(cover_strategies(), ", ")));
 }
 
+PartCover fewer_parts(const PartCoverProblem& problem, const PartCover& cheapest, double share,
+                      const std::string& strategy, std::uint64_t seed) {
+  constexpr int halvings = 6;
+  const double most = cheapest.cost * (1 + share);
+  if (!(most > cheapest.cost) || most == never) return cheapest;
+  PartCover best = cheapest;
+  double low = 0, high = 2 * (most - cheapest.cost);  // of the constant: with the first one all that fits is joined
+  for (int step = 0; step < halvings; ++step) {
+    const double constant = step == 0 ? high : (low + high) / 2;
+    PartCoverProblem dearer = problem;
+    for (double& price : dearer.price) price += constant;
+    const auto found = search_cover(dearer, strategy, seed);
+    if (!found) return best;
+    const double cost = found->cost - constant * static_cast<double>(found->parts.size());
+    if (cost > most) {
+      high = constant;
+      continue;
+    }
+    if (found->parts.size() < best.parts.size()) {
+      best = *found;
+      best.cost = cost;
+    }
+    if (step == 0) break;
+    low = constant;
+  }
+  best.bound = std::min(cheapest.bound, best.cost);
+  best.proved = best.parts == cheapest.parts && cheapest.proved;
+  return best;
+}
+
 }  // namespace isamap

@@ -47,4 +47,10 @@ Result<PartCover> search_cover(const PartCoverProblem& problem, const std::strin
                                std::uint64_t seed = 0);
 std::vector<std::string> cover_strategies();
 
+/// Of partitions that cost at most `share` more than this one, one of few parts: the cheapest when every part costs a
+/// constant more, for the largest such constant. The partition itself where none has fewer. Not all are tried: of those
+/// between two that some constant makes the cheapest, none is found.
+PartCover fewer_parts(const PartCoverProblem& problem, const PartCover& cheapest, double share,
+                      const std::string& strategy = "ours", std::uint64_t seed = 0);
+
 }  // namespace isamap

@@ -74,6 +74,23 @@ std::map<Between, std::vector<Kernel>> by_weights(const Kernel& kernel, const st
   return kernels;
 }
 
+std::vector<Part> chains_of(const std::vector<Part>& chains, const std::vector<std::size_t>& path) {
+  std::vector<Part> parts;
+  for (const std::size_t c : path) parts.push_back(chains[c]);
+  return parts;
+}
+
+/// What stays in the nearest cache matters most where little else is read.
+std::vector<BandPath> fewest_weights_first(const Kernel& kernel, const std::vector<Part>& chains,
+                                           const std::vector<BandPath>& paths) {
+  std::vector<std::pair<double, const BandPath*>> sorted;
+  for (const BandPath& path : paths) sorted.emplace_back(weight_bytes(kernel, chains_of(chains, path.chains)), &path);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<BandPath> found;
+  for (const auto& [bytes, path] : sorted) found.push_back(*path);
+  return found;
+}
+
 class BandPlanner {
  public:
   BandPlanner(const Kernel& kernel, const std::vector<Part>& chains, const std::vector<double>& price, PartStore& store,
@@ -107,15 +124,19 @@ class BandPlanner {
       if (pays(best.price, path)) try_with_producers(best, grown);
     price_all(grown);
     limit_ = options_.band_kernels;
-    for (const BandPath& path : fewest_weights_first(paths))
+    for (const BandPath& path : fewest_weights_first(kernel_, chains_, paths))
       if (!is_large(path)) try_path(path, small);
     price_all(small);
     limit_ = options_.band_kernels * 3 / 2;
-    std::vector<TriedBands> summed;
-    for (const BandPath& path : longest_first(paths)) try_sums(path, summed);
+    std::vector<TriedBands> summed, tied;
+    for (const BandPath& path : longest_first(paths)) try_sums(path, options_.band_gain, summed);
     for (const auto& [path, best] : best_)
       if (pays(best.price, path)) try_with_sum(best, summed);
     price_all(summed);
+    limit_ = options_.plan_ties > 0 ? options_.band_kernels * 2 : 0;
+    for (const BandPath& path : longest_first(paths))
+      if (!best_.contains(path.chains)) try_sums(path, 0, tied);
+    price_all(tied);
     sort_out();
     return std::move(result_);
   }
@@ -129,22 +150,9 @@ class BandPlanner {
     return sum;
   }
   double usable_nearest() const { return store_.machine().timing.usable * caches_.nearest; }
-  bool pays(double price, const Path& path) const { return price < apart(path) * (1 - options_.band_gain); }
-  std::vector<Part> parts_of(const Path& path) const {
-    std::vector<Part> parts;
-    for (const std::size_t c : path) parts.push_back(chains_[c]);
-    return parts;
-  }
-
-  /// What stays in the nearest cache matters most where little else is read.
-  std::vector<BandPath> fewest_weights_first(const std::vector<BandPath>& paths) const {
-    std::vector<std::pair<double, const BandPath*>> sorted;
-    for (const BandPath& path : paths) sorted.emplace_back(weight_bytes(kernel_, parts_of(path.chains)), &path);
-    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<BandPath> found;
-    for (const auto& [bytes, path] : sorted) found.push_back(*path);
-    return found;
-  }
+  bool saves(double share, double price, const Path& path) const { return price < apart(path) * (1 - share); }
+  bool pays(double price, const Path& path) const { return saves(options_.band_gain, price, path); }
+  std::vector<Part> parts_of(const Path& path) const { return chains_of(chains_, path); }
 
   // Rows.
 
@@ -161,8 +169,8 @@ class BandPlanner {
     if (!reason.empty() && reasons_.insert(reason).second) refuse(path.chains, reason);
   }
 
-  /// Along the dims over which the last part sums, where tensors that stay nearer may save enough.
-  void try_sums(const BandPath& path, std::vector<TriedBands>& list) {
+  /// Along the dims over which the last part sums, where tensors that stay nearer may save this share.
+  void try_sums(const BandPath& path, double share, std::vector<TriedBands>& list) {
     const std::vector<Part> parts = parts_of(path.chains);
     const Computation& last = kernel_.statements[parts.back().statements.front()];
     std::string reason;
@@ -172,7 +180,8 @@ class BandPlanner {
       if (by == 0) continue;
       const auto one = band_schedule(kernel_, parts, 1, dim.name);
       if (by < elements_of_a_line(kernel_, *one, caches_)) continue;
-      if (!pays(apart(path.chains) - most_saved_by_sums(kernel_, parts, *one, by, caches_), path.chains)) continue;
+      const double saved = most_saved_by_sums(kernel_, parts, *one, by, caches_);
+      if (!saves(share, apart(path.chains) - saved, path.chains)) continue;
       add(path.chains, dim.name, by, list);
     }
   }
@@ -300,6 +309,8 @@ class BandPlanner {
         refuse(path, fmt::format("a part has no program for the rows of bands of {}", best.by));
       else if (pays(best.price, path))
         result_.cheaper.push_back(best);
+      else if (saves(-2 * options_.plan_ties, best.price, path) && options_.plan_ties > 0)
+        result_.ties.push_back(best);
       else
         refuse(path,
                fmt::format("in bands of {} rows{} {:.0f} cycles, one after another {:.0f}", best.by,

@@ -20,7 +20,8 @@ struct PricedBand {
 };
 
 struct PricedBands {
-  std::vector<PricedBand> cheaper;  ///< than their chains one after another; each path once
+  std::vector<PricedBand> cheaper;  ///< than their chains one after another, by enough; each path once
+  std::vector<PricedBand> ties;     ///< cost about as much
   std::vector<RefusedBand> refused;
 };
 

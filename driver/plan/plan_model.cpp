@@ -48,6 +48,20 @@ bool continues(const Kernel& kernel, std::size_t s, std::size_t earlier) {
          writer_count(kernel, statement.write.tensor) == 1;
 }
 
+/// Pairs that save nothing would have fewer parts, too, with the same tensors between them.
+void drop_dearer_joins(PartCoverProblem& problem) {
+  PartCoverProblem kept{std::move(problem.before), {}, {}};
+  for (std::size_t c = 0; c < problem.candidates.size(); ++c) {
+    const Set& set = problem.candidates[c];
+    double apart = 0;
+    for (const std::size_t chain : set) apart += problem.price[chain];
+    if (set.size() > 1 && problem.price[c] >= apart) continue;
+    kept.candidates.push_back(set);
+    kept.price.push_back(problem.price[c]);
+  }
+  problem = std::move(kept);
+}
+
 class ModelPlanner {
  public:
   ModelPlanner(const Model& model, PartStore& store, const PlanOptions& options)
@@ -58,16 +72,16 @@ class ModelPlanner {
     ModelPlan first = chain_plan(kernel_);
     OrdersPriced orders = best_orders(first);
     first.orders_priced = std::move(orders.said);
-    ModelPlan best = in_parts(first, orders.best);
+    Covered best = in_parts(first, orders.best);
     for (const OrdersPriced::Other& other : orders.others) {
-      ModelPlan plan = in_parts(first, other.orders);
-      best.orders_priced.push_back(fmt::format("{}, in the parts of its plan: {:.0f} cycles, of the plan above {:.0f}",
-                                               other.said, plan.cost, best.cost));
-      if (plan.cost >= best.cost) continue;
-      plan.orders_priced = std::move(best.orders_priced);
-      best = std::move(plan);
+      Covered next = in_parts(first, other.orders);
+      auto said = std::move(best.plan.orders_priced);
+      said.push_back(fmt::format("{}, in the parts of its plan: {:.0f} cycles, of the plan above {:.0f}", other.said,
+                                 next.least, best.least));
+      if (next.least < best.least) best = std::move(next);
+      best.plan.orders_priced = std::move(said);
     }
-    return best;
+    return std::move(best.plan);
   }
 
  private:
@@ -189,20 +203,28 @@ class ModelPlanner {
 
   // Parts.
 
-  ModelPlan in_parts(ModelPlan plan, const Orders& orders) {
+  /// A plan, and what the cheapest one costs, of which this one is or has fewer parts.
+  struct Covered {
+    ModelPlan plan;
+    double least = 0;
+  };
+
+  Covered in_parts(ModelPlan plan, const Orders& orders) {
     plan.order = orders;
     plan.cost = plan.bound = cost(plan);
-    if (plan.parts.size() > 1) join(plan);
-    return plan;
+    double least = plan.cost;
+    if (plan.parts.size() > 1) least = join(plan);
+    return {std::move(plan), least};
   }
 
-  /// Chains and pairs of them as the statements of a cover.
-  void join(ModelPlan& plan) {
+  /// Chains and pairs of them as the statements of a cover. What the cheapest one costs.
+  double join(ModelPlan& plan) {
     const std::vector<Part> chains = plan.parts;
     const std::vector<Kernel> kernels = parts_of(plan);
     const Kernel kernel = stored(plan.order);
     PartCoverProblem problem;
     std::vector<double> fetched;  // cycles, by chain
+    const auto count = static_cast<std::ptrdiff_t>(chains.size());
     problem.before = chains_before(chains);
     for (std::size_t c = 0; c < chains.size(); ++c) {
       problem.candidates.push_back({c});
@@ -214,9 +236,18 @@ class ModelPlanner {
     plan.refused = std::move(joins.refused);
     problem.candidates.insert(problem.candidates.end(), joins.chains.begin(), joins.chains.end());
     problem.price.insert(problem.price.end(), joins.prices.begin(), joins.prices.end());
-    const std::map<Set, PricedBand> bands = add_bands(kernel, chains, problem, plan);
-    const auto cover = search_cover(problem, options_.search, options_.seed);
-    if (!cover) return;
+    PricedBands priced =
+        price_bands(kernel, chains, {problem.price.begin(), problem.price.begin() + count}, store_, options_);
+    plan.bands_refused = std::move(priced.refused);
+    std::map<Set, PricedBand> bands = add_bands(priced.cheaper, problem);
+    auto cover = search_cover(problem, options_.search, options_.seed);
+    if (!cover) return plan.cost;
+    const double least = cover->cost;
+    if (!priced.ties.empty()) {
+      drop_dearer_joins(problem);
+      bands.merge(add_bands(priced.ties, problem));
+      *cover = fewer_parts(problem, *cover, options_.plan_ties, options_.search, options_.seed);
+    }
     plan.parts.clear();
     for (const Part& part : cover->parts) {
       const auto by = bands.find(part.statements);
@@ -230,18 +261,13 @@ class ModelPlanner {
     plan.cost = cover->cost;
     plan.bound = cover->bound;
     plan.proved = cover->proved;
+    return least;
   }
 
-  /// Paths that are cheaper in bands become candidates, in place of joins of the same chains that are dearer. By set of
-  /// chains.
-  std::map<Set, PricedBand> add_bands(const Kernel& kernel, const std::vector<Part>& chains, PartCoverProblem& problem,
-                                      ModelPlan& plan) {
-    const std::vector<double> prices(problem.price.begin(),
-                                     problem.price.begin() + static_cast<std::ptrdiff_t>(chains.size()));
-    PricedBands priced = price_bands(kernel, chains, prices, store_, options_);
-    plan.bands_refused = std::move(priced.refused);
+  /// Paths in bands become candidates, in place of joins of the same chains that are dearer. By set of chains.
+  std::map<Set, PricedBand> add_bands(const std::vector<PricedBand>& list, PartCoverProblem& problem) const {
     std::map<Set, PricedBand> bands;
-    for (const PricedBand& band : priced.cheaper) {
+    for (const PricedBand& band : list) {
       const auto known = std::find(problem.candidates.begin(), problem.candidates.end(), band.chains);
       if (known == problem.candidates.end()) {
         problem.candidates.push_back(band.chains);

@@ -33,6 +33,10 @@ struct PlanOptions {
   /// Share of the price of its parts that a group must save: call overheads that no description states are about that
   /// (bands of one row of 28 were predicted 1 % faster and measured 5 % slower).
   double band_gain = 0.02;
+  /// Plans that cost at most this share more than the cheapest are as cheap as it, since prices of parts are not better
+  /// known; the one of fewest parts is taken. Groups of bands that cost up to twice the share more than their parts are
+  /// tried for it. 0: the cheapest.
+  double plan_ties = 0.005;
 };
 
 /// 1. Orders: the chains are priced with all tensors between parts as in the file, and with one axis moved innermost,
@@ -44,6 +48,7 @@ struct PlanOptions {
 ///    a pair that is cheaper grows by its neighbours while that is cheaper again, so by as many as fit.
 /// 3. Bands: paths of chains that are cheaper in bands of rows (driver/plan/plan_bands.h) are candidates of the same
 ///    search.
+/// 4. Ties: of plans that cost as much as the cheapest, one of few parts, by further groups of bands.
 ///
 /// Prices are those that `store` finds, which may search less than the final one: layouts and joins differ by more than
 /// the last evaluations bring. They are prices of parts on their own and add up, with weights as cold as the cost model

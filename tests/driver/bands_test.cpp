@@ -253,7 +253,14 @@ residual: Y[n,p,k] = S[n,p,k] + X[n,p,k] over n: 1, p: 9, k: 8
   EXPECT_EQ(run.code, Exit::ok) << render(run.problems);
   PlanOptions strict;
   strict.band_gain = 0.99;
-  EXPECT_TRUE(plan_model(model, store_, strict).bands.empty());
+  strict.plan_ties = 0;
+  const ModelPlan without = plan_model(model, store_, strict);
+  EXPECT_TRUE(without.bands.empty());
+  strict.plan_ties = 0.5;
+  const ModelPlan fewer = plan_model(model, store_, strict);
+  EXPECT_EQ(fewer.bands.size(), 1u) << "two parts less at about the same price";
+  EXPECT_LE(fewer.cost, 1.5 * without.cost);
+  EXPECT_FALSE(fewer.proved);
 }
 
 /// A classifier whose bands sum over channels reads each of its weights once, as it does without bands.

@@ -180,6 +180,43 @@ TEST(PartCover, StatementsWithoutAPriceStayAlone) {
   }
 }
 
+/// A chain of four: the pair (0, 1) costs 1 more than its statements, the pair (2, 3) 2 more.
+TEST(PartCover, FewerPartsAtTheSamePrice) {
+  const PartCoverProblem problem{{{}, {0}, {1}, {2}}, {{0}, {1}, {2}, {3}, {0, 1}, {2, 3}}, {50, 50, 50, 50, 101, 102}};
+  const auto cheapest = search_cover(problem);
+  ASSERT_EQ(cheapest->parts.size(), 4u);
+  const auto parts_within = [&](double share) {
+    const PartCover found = fewer_parts(problem, *cheapest, share);
+    expect_runs(found, problem);
+    EXPECT_EQ(found.bound, 200);
+    EXPECT_EQ(found.proved, found.cost == 200);
+    EXPECT_LE(found.cost, 200 * (1 + share));
+    return std::pair(found.parts.size(), found.cost);
+  };
+  EXPECT_EQ(parts_within(0), std::pair(std::size_t{4}, 200.0));
+  EXPECT_EQ(parts_within(0.004), std::pair(std::size_t{4}, 200.0));
+  EXPECT_EQ(parts_within(0.006), std::pair(std::size_t{3}, 201.0));
+  EXPECT_EQ(parts_within(0.014), std::pair(std::size_t{3}, 201.0));
+  EXPECT_EQ(parts_within(0.016), std::pair(std::size_t{2}, 203.0));
+}
+
+TEST(PartCover, FewerPartsOfRandomGraphs) {
+  for (int regime = 0; regime < 3; ++regime)
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+      const PartCoverProblem problem = random_problem(8, regime, seed);
+      const auto cheapest = search_cover(problem);
+      std::size_t parts = 0;
+      for (const double share : {0.01, 0.05, 0.5, 10.0}) {
+        const PartCover found = fewer_parts(problem, *cheapest, share);
+        expect_runs(found, problem);
+        EXPECT_LE(found.cost, cheapest->cost * (1 + share) + 1e-9);
+        EXPECT_LE(found.parts.size(), cheapest->parts.size()) << regime << " " << seed << " " << share;
+        parts = found.parts.size();
+      }
+      EXPECT_EQ(parts, 1u) << "all statements are a candidate";
+    }
+}
+
 TEST(PartCover, UnknownSearchIsNamed) {
   const auto none = search_cover(PartCoverProblem{}, "best");
   ASSERT_FALSE(none);
