@@ -10,6 +10,8 @@
 #include "backends/common/process.h"
 #include "backends/compiled_runner.h"
 #include "backends/cpp/compile.h"
+#include "backends/cpp/symbolic/block_arguments.h"
+#include "backends/cpp/symbolic/shared_loads.h"
 #include "backends/cpp/symbolic/symbolic_unit.h"
 #include "driver/execute.h"
 #include "driver/symbolic/edge_grids.h"
@@ -236,6 +238,45 @@ TEST(SymbolicBlocks, LoopsOverAWindowAreUnrolled) {
   const auto unit = print_symbolic_cpp(*grid_of(symbolic_edges).program, vector_machine());
   ASSERT_TRUE(unit);
   EXPECT_NE(unit->text.find("#pragma GCC unroll 3\n"), std::string::npos);
+}
+
+const std::string symbolic_windows = R"(kernel: windows
+dims: {P: {max: 60, likely: 26}, Q: {max: 60, likely: 26}, H: P + 2, W: Q + 2}
+tensors: {I: {shape: [H, W, 16]}, F: {shape: [3, 3, 16]}, O: {shape: [P, Q, 16]}}
+compute:
+  - O[p,q,c] += I[p+r,q+s,c] * F[r,s,c]
+)";
+
+/// Blocks of a window of three rows and columns load elements once, and add the terms of each sum in the same order.
+TEST(SymbolicBlocks, StepsOfAWindowShareLoads) {
+  const HardwareModel model = machine_of_file("x86_avx512");
+  CompileOptions options;
+  options.schedule.objective = Objective::cycles;
+  options.schedule.max_evaluations = 200;
+  options.most_versions = 1;
+  const SymbolicCompilation made = compile_symbolic(symbolic_kernel(symbolic_windows), model, options);
+  ASSERT_TRUE(made.program) << render(made.problems);
+  const Grid& grid = made.program->grids[0];
+  int shared = 0;
+  for (const Block& block : grid.blocks) {
+    if (block.program.buffers.empty()) continue;
+    Program program = block.program;
+    if (share_loads(program, model, numbers_of(grid.shape, block)).empty()) continue;
+    ++shared;
+    EXPECT_FALSE(has_errors(verify(program, model))) << render(verify(program, model));
+    std::vector<TensorData> data = random_data(program.kernel, Fill::real, 7), same = data;
+    auto before = interpret(block.program, model, data);
+    auto after = interpret(program, model, same);
+    ASSERT_TRUE(before) << render(before.diagnostics());
+    ASSERT_TRUE(after) << render(after.diagnostics());
+    EXPECT_EQ(data, same);  // bit for bit
+    EXPECT_LT(after->calls["load_f32"], before->calls["load_f32"]);
+    EXPECT_EQ(after->calls["fma_f32"], before->calls["fma_f32"]);
+  }
+  EXPECT_GT(shared, 0);
+  const auto unit = print_symbolic_cpp(*made.program, model);
+  ASSERT_TRUE(unit);
+  EXPECT_NE(unit->text.find("__asm__(\"\" : \"+v\"("), std::string::npos);
 }
 
 /// Convolutions with more channels than zones at edges are made for: a window of 5 x 3, and one of steps of two.

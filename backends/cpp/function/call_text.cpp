@@ -263,9 +263,7 @@ class CallText {
 std::string CallText::constraint_of(const Place& place) const {
   const Memory& memory = context_.model.memory(buffer(place).memory);
   if (place.kind == Place::Kind::memory) return memory.pointer_constraint.empty() ? "m" : memory.pointer_constraint;
-  for (const std::string& key : {std::string(name(buffer(place).dtype)), std::string("any"), std::string()})
-    if (const auto found = memory.constraint.find(key); found != memory.constraint.end()) return found->second;
-  return "";
+  return register_constraint(memory, buffer(place).dtype);
 }
 
 /// All bytes that the call may access, as one object for the memory constraint of inline assembly.
@@ -381,6 +379,12 @@ std::string setter_text(const SetterUse& use, const KnownState& known, CallConte
     return std::string("0");
   };
   return setter.emit.empty() ? assembly_statement(fill(setter.assembly, placeholder)) : fill(setter.emit, placeholder);
+}
+
+std::string register_constraint(const Memory& memory, DType type) {
+  for (const std::string& key : {std::string(name(type)), std::string("any"), std::string()})
+    if (const auto found = memory.constraint.find(key); found != memory.constraint.end()) return found->second;
+  return "";
 }
 
 std::string assembly_statement(const std::string& line) {

@@ -40,6 +40,9 @@ Result<KnownState> needed_by(const Item& item, const Call& call, CallContext& co
 /// The statement of a setter; `known`: values of fields that it does not set.
 std::string setter_text(const SetterUse& use, const KnownState& known, CallContext& context);
 
+/// The constraint of values of this type in registers of a file, for inline assembly; empty: none is stated.
+std::string register_constraint(const Memory& memory, DType type);
+
 /// An assembly line without operands, as a statement.
 std::string assembly_statement(const std::string& line);
 

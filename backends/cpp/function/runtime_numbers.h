@@ -5,6 +5,7 @@
 // A product of a stride and a loop variable is no affine expression; inside the printer it is one name, `S*i`.
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,8 @@ struct RuntimeNumbers {
   /// Arguments for buffers that were packed ahead of time, between `parameters` and `arrays`: "const float* F_packed".
   std::vector<std::string> constants;
   std::map<std::int32_t, std::string> constant_names;  ///< by buffer
+  /// Register buffers whose values the compiler must not load again (backends/cpp/symbolic/shared_loads.h).
+  std::set<std::int32_t> pinned = {};
 };
 
 /// The loop variable of a product, or the name itself.

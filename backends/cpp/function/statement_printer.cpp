@@ -115,6 +115,16 @@ void StatementPrinter::call(const Call& call, const Item& item, const std::set<i
   declare(left);
   forget_before(item);
   out_.lines(statement);
+  if (written >= 0 && is_move(instruction)) pin(call.operands[0].buffer, written);
+}
+
+/// Compilers read memory again rather than keep a register for what is used several times.
+void StatementPrinter::pin(BufferId id, int variable) {
+  if (function_.numbers == nullptr || !function_.numbers->pinned.contains(id.value)) return;
+  const Buffer& buffer = function_.program.buffers[id.index()];
+  out_.line(fmt::format("__asm__(\"\" : \"+{}\"({}));",
+                        register_constraint(function_.model.memory(buffer.memory), buffer.dtype),
+                        function_.places.variables[static_cast<std::size_t>(variable)].name));
 }
 
 void StatementPrinter::forget_before(const Item& item) {

@@ -59,6 +59,7 @@ class StatementPrinter {
   void comment(const Comment& comment);
   /// What has to be forgotten before the item.
   void forget_before(const Item& item);
+  void pin(BufferId id, int variable);
 
   /// `float c;`, one line for each type.
   void declare(const std::set<int>& variables);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "backends/cpp/symbolic/block_arguments.h"
+#include "backends/cpp/symbolic/shared_loads.h"
 #include "program/node_uses.h"
 #include "program/shared_copies.h"
 #include "program/short_tiles.h"
@@ -162,6 +163,7 @@ class BlockPrinter {
     const auto [known, is_new] = blocks_.try_emplace(key, fmt::format("{}_block{}", place.name, b + 1));
     place.functions.blocks[b] = known->second;
     if (!is_new) return {};  // versions share code
+    numbers.pinned = share_loads(block.program, model_, numbers);
     auto text = function_text(block.program, known->second, numbers);
     if (!text) return text.diagnostics();
     (is_rest(grid, b) ? done_.rests : done_.tiles) += comment(cell_text(grid, b), " ") + *text + "\n";
