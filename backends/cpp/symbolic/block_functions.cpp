@@ -192,7 +192,8 @@ class BlockPrinter {
     return {};
   }
 
-  /// A block that reads panels gets the shared copy of tiles, if a cell with the same runs along the input has one.
+  /// A block that reads panels gets the shared copy of tiles, if a cell with the same runs along the input has one. It
+  /// is not made for this block alone, unless it is kept from call to call.
   static void share_panels(PrintedGrid& place, std::size_t b) {
     const Grid& grid = place.grid;
     for (const auto& [tensor, panels] : grid.blocks[b].panels) {
@@ -201,8 +202,10 @@ class BlockPrinter {
       for (std::size_t other = 0; other < b && copies->second[b] == 0; ++other)
         if (copies->second[other] != 0 && grid.blocks[other].panels.empty() &&
             have_equal_runs(grid, b, other, axes_of(grid.shape, tensor)) &&
-            copies_panels(grid.blocks[other], grid.shape, tensor, panels))
+            copies_panels(grid.blocks[other], grid.shape, tensor, panels)) {
           copies->second[b] = copies->second[other];
+          if (!grid.shape.kernel.tensors[tensor.index()].constant) place.functions.borrow[tensor].insert(b);
+        }
     }
   }
 

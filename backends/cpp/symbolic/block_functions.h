@@ -3,6 +3,7 @@
 // The functions that the cells of grids call: blocks, and copies that cells share.
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,9 @@ struct GridFunctions {
   std::vector<std::string> blocks;                       ///< by block; "nullptr": no cell needs it
   std::vector<std::string> copies;                       ///< those that fill shared copies
   std::map<TensorId, std::vector<std::size_t>> copy_of;  ///< by input and block: number in `copies` from 1; 0: none
-  std::vector<GridFunctions> edges = {};                 ///< of the grids at edges
+  /// Blocks that read such a copy where another block of the call has made it, and else the tensor.
+  std::map<TensorId, std::set<std::size_t>> borrow = {};
+  std::vector<GridFunctions> edges = {};  ///< of the grids at edges
 };
 
 struct BlockFunctions {

@@ -170,7 +170,7 @@ std::vector<std::string> entry_locals(const SymbolicProgram& program) {
   }
   for (const Tensor& tensor : program.kernel.sample.tensors)
     for (const char* of : {"_padded", "_memory", "_copy", "_copy_memory", "_copy_of", "_copy_at", "_copy_there",
-                           "_packed_of", "_packed_copies"})
+                           "_copy_read", "_copy_borrowed", "_packed_of", "_packed_copies"})
       locals.push_back(identifier(tensor.name) + of);
   return locals;
 }

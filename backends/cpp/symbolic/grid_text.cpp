@@ -173,6 +173,12 @@ std::string copy_tables(const GridPlace& place, const GridFunctions& functions) 
         "    static const unsigned short {0}_of[{1}] = {{{2}}};\n    static thread_local GrowingArray "
         "{0}_memory[{3}];\n",
         name, numbers.size(), list, places);
+    if (const auto borrow = functions.borrow.find(tensor); borrow != functions.borrow.end()) {
+      list.clear();
+      for (std::size_t b = 0; b < numbers.size(); ++b)
+        list += fmt::format("{}{}", b == 0 ? "" : ", ", borrow->second.contains(b) ? 1 : 0);
+      text += fmt::format("    static const bool {}_borrowed[{}] = {{{}}};\n", name, numbers.size(), list);
+    }
     const bool kept = !place.names.packings.empty() && is_kept_constant(grid.shape, tensor) && !is_cut;
     if (!kept && (place.strip == nullptr || is_cut)) {
       text += fmt::format("    long {}_there[{}] = {{}};\n", name, places);
@@ -332,9 +338,9 @@ std::string cell_arguments(const GridPlace& place, const HardwareModel& model, c
   for (const TensorId id : arguments(shape.kernel)) {
     const std::string own = cell_pointer(place, id), type = element_type(model, shape.kernel.tensors[id.index()].dtype);
     list += list.empty() ? "" : ", ";
-    list += copied.contains(id) ? fmt::format("{0}_of[block] != 0 ? static_cast<const {1}*>({0}.memory) : ({2})",
-                                              copy_name(shape, id), type, own)
-                                : own;
+    list += copied.contains(id)
+                ? fmt::format("{0}_read ? static_cast<const {1}*>({0}.memory) : ({2})", copy_name(shape, id), type, own)
+                : own;
   }
   for (const auto& [t, d] : stride_arguments(shape)) {
     const Tensor& tensor = shape.kernel.tensors[t];
@@ -342,8 +348,8 @@ std::string cell_arguments(const GridPlace& place, const HardwareModel& model, c
     const bool zoned = place.zones && place.zones->tensor.index() == t;
     const auto panels = copied.contains(id) ? panels_of(place.grid, id) : std::nullopt;
     list += ", ";
-    list += panels  ? fmt::format("{}_of[block] != 0 ? {} : {}", copy_name(shape, id),
-                                  stride_in_panels(shape, id, *panels, d), stride_name(tensor, d))
+    list += panels  ? fmt::format("{}_read ? {} : {}", copy_name(shape, id), stride_in_panels(shape, id, *panels, d),
+                                  stride_name(tensor, d))
             : zoned ? fmt::format("edge ? {} : {}_own{}", stride_name(tensor, d), identifier(tensor.name), d)
                     : stride_name(tensor, d);
   }
@@ -359,7 +365,7 @@ std::string cell_arguments(const GridPlace& place, const HardwareModel& model, c
   for (const TensorId id : panel_inputs(place.grid)) {
     const Panels panels = *panels_of(place.grid, id);
     list += ", " + (copied.contains(id)
-                        ? fmt::format("{}_of[block] != 0 ? {} : {}", copy_name(shape, id),
+                        ? fmt::format("{}_read ? {} : {}", copy_name(shape, id),
                                       stride_in_panels(shape, id, panels, shape.moves[id.index()].size()), panels.tile)
                         : std::to_string(panels.tile));
   }
@@ -389,11 +395,17 @@ std::string cell_call(const GridPlace& place, const GridFunctions& functions, co
     text += fmt::format("{0}const long {1}_at = {2};\n{0}GrowingArray& {1} = {1}_memory[{1}_at];\n", indent, name, at);
     arrays += ", " + name;
   }
-  for (const auto& [tensor, numbers] : functions.copy_of)
+  for (const auto& [tensor, numbers] : functions.copy_of) {
+    const bool borrowed = functions.borrow.contains(tensor);
     text += fmt::format(
-        "{0}if (const long wanted = {1}_of[block]; wanted != 0 && wanted != {1}_there[{1}_at])\n"
+        "{0}if (const long wanted = {1}_of[block]; wanted != 0 && {4}wanted != {1}_there[{1}_at])\n"
         "{0}  {1}_there[{1}_at] = wanted, copies[wanted]({2}{3});\n",
-        indent, copy_name(shape, tensor), list, arrays);
+        indent, copy_name(shape, tensor), list, arrays,
+        borrowed ? fmt::format("!{}_borrowed[block] && ", copy_name(shape, tensor)) : "");
+    text +=
+        fmt::format("{0}const bool {1}_read = {1}_of[block] != 0{2};\n", indent, copy_name(shape, tensor),
+                    borrowed ? fmt::format(" && {0}_there[{0}_at] == {0}_of[block]", copy_name(shape, tensor)) : "");
+  }
   std::set<TensorId> copied;
   for (const auto& [tensor, numbers] : functions.copy_of) copied.insert(tensor);
   return text +
