@@ -2,6 +2,7 @@
 #include "program/masked_ends.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "program/node_uses.h"
 #include "program/shared_copies.h"
@@ -32,6 +33,19 @@ std::optional<InstructionId> mask_fill(const HardwareModel& model, MemoryId memo
   return std::nullopt;
 }
 
+/// The fill of so many lanes of such registers with this value.
+std::optional<InstructionId> value_fill(const HardwareModel& model, const Buffer& buffer, std::int64_t lanes,
+                                        double value) {
+  for (std::size_t i = 0; i < model.instructions().size(); ++i) {
+    const Instruction& fill = model.instructions()[i];
+    if (fill_value(fill) == value && fill.operands[0].memory == buffer.memory && fill.masks.empty() &&
+        fill.operands[0].dtype.value_or(buffer.dtype) == buffer.dtype && fill.ranges.size() == 1 &&
+        fill.ranges[0].fixed() && fill.ranges[0].max == lanes)
+      return make_id<InstructionId>(i);
+  }
+  return std::nullopt;
+}
+
 /// Which axis of a tensor ends before its grid axis.
 using EndedAxes = std::map<TensorId, std::size_t>;
 
@@ -49,8 +63,10 @@ EndedAxes axes_along(const GridShape& shape, std::size_t axis) {
 class EndMasks {
  public:
   /// `stores`: what is written to arguments is masked, too.
-  EndMasks(Block& block, const EndedAxes& ended, int axis, const HardwareModel& model, bool stores = false)
-      : block_(block), ended_(ended), axis_(axis), model_(model), stores_(stores) {
+  /// `beyond`: what loads give behind the end.
+  EndMasks(Block& block, const EndedAxes& ended, int axis, const HardwareModel& model, bool stores = false,
+           double beyond = 0)
+      : block_(block), ended_(ended), axis_(axis), model_(model), stores_(stores), beyond_(beyond) {
     for (const Node& node : block.program.body) numbers_.merge(uses_of(node).extents);
   }
   std::size_t masks() const { return masks_.size(); }
@@ -77,6 +93,7 @@ class EndMasks {
           outside.insert(m);
         else if (here.insert(m).second)
           made.push_back(Node{masks_[m].fill});
+      if (filled_) made.push_back(Node{*std::exchange(filled_, std::nullopt)});
       made.push_back(std::move(node));
     }
     nodes = std::move(made);
@@ -133,15 +150,29 @@ class EndMasks {
       if (unrolled_.contains(name)) return refuse();
     const std::string dim = dims[0].substr(1);
     const auto d = static_cast<std::size_t>(instruction.statement().domain.find(dim));
-    const auto move = masked_move(model_, instruction, dim, store ? Inactive::keep : Inactive::zero);
+    const bool keeps = store || beyond_ != 0;
+    const auto move = masked_move(model_, instruction, dim, keeps ? Inactive::keep : Inactive::zero);
     const std::int64_t lanes = call.extents[d];
     if (!move || lanes < 2 || lanes != instruction.ranges[d].max) return refuse();
+    if (beyond_ != 0 && !fill_before(call.operands[0], dim, lanes)) return refuse();
     const auto m = mask_of(index - AffineExpr::dim(dims[0]), lanes, model_.instruction(*move).masks[0].second);
     if (!m || (stores_ && !has_room(masks_[*m].memory, call.operands[store ? 1 : 0]))) return refuse();
     call.instruction = *move;
     call.extents[d] = masks_[*m].number;
     call.masks = {{masks_[*m].buffer, {AffineExpr(0)}}};
     return {*m};
+  }
+  /// The lanes that the load of this register keeps.
+  bool fill_before(const Ref& loaded, const std::string& dim, std::int64_t lanes) {
+    const auto fill = value_fill(model_, block_.program.buffers[loaded.buffer.index()], lanes, beyond_);
+    if (!fill || filled_) return false;
+    const std::string own = "$" + model_.instruction(*fill).statement().domain.dims[0].name;
+    filled_.emplace();
+    filled_->instruction = *fill;
+    filled_->operands = {loaded};
+    for (AffineExpr& e : filled_->operands[0].index) e = substitute(e, {{"$" + dim, AffineExpr::dim(own)}});
+    filled_->extents = {lanes};
+    return true;
   }
   /// Registers for all masks that hold no values.
   bool has_room(MemoryId mask, const Ref& value) const {
@@ -182,6 +213,8 @@ class EndMasks {
   const int axis_;
   const HardwareModel& model_;
   const bool stores_;
+  const double beyond_;
+  std::optional<Call> filled_;      ///< before the node that is visited
   std::set<std::int64_t> numbers_;  ///< extents of calls
   std::set<std::string> unrolled_;  ///< variables of loops
   std::vector<Mask> masks_;
@@ -274,7 +307,8 @@ std::set<TensorId> maskable_inputs(const Block& block, const GridShape& shape, s
   for (const SharedCopy& copy : shared_copies(block, shape)) copied.insert(copy.tensor);
   for (const auto& one : axes_along(shape, axis)) {
     Block tried = block;
-    if (!copied.contains(one.first) && EndMasks(tried, {one}, static_cast<int>(axis), model).run() &&
+    if (!copied.contains(one.first) &&
+        EndMasks(tried, {one}, static_cast<int>(axis), model, false, neutral_value(shape)).run() &&
         !tried.ended.empty())
       found.insert(one.first);
   }
@@ -283,7 +317,8 @@ std::set<TensorId> maskable_inputs(const Block& block, const GridShape& shape, s
 
 bool mask_ends(Block& block, const GridShape& shape, const HardwareModel& model) {
   for (std::size_t axis = 0; axis < shape.axes.size(); ++axis)
-    if (shape.axes[axis].end && !EndMasks(block, axes_along(shape, axis), static_cast<int>(axis), model).run())
+    if (shape.axes[axis].end &&
+        !EndMasks(block, axes_along(shape, axis), static_cast<int>(axis), model, false, neutral_value(shape)).run())
       return false;
   return true;
 }

@@ -95,10 +95,13 @@ GridShape shape_without_axes(const SymbolicKernel& kernel, std::size_t statement
 
 /// Instructions that sum pairs or quads of narrow operands leave a rest of a summed axis. With the axis rounded up to a
 /// multiple of `tile` there is none: operands are copied with zeros, whose products are zero, where the extent is no
-/// multiple. Those in `masked` are not copied: blocks load zeros beyond the end of the axis. Nothing: an operand is
-/// addressed otherwise, or zeros would change the sum.
+/// multiple. Those in `masked` are not copied: blocks load zeros beyond the end of the axis, or -inf (inf) for the
+/// largest (smallest) of floats. Nothing: an operand is addressed otherwise, or such values would change the sum.
 std::optional<GridShape> rounded_up(const GridShape& shape, std::size_t axis, std::int64_t tile,
                                     const std::set<TensorId>& masked = {});
+
+/// What loads give beyond the end of an axis that was rounded up: it changes no sum of the statement.
+double neutral_value(const GridShape& shape);
 
 /// The kernel of a block with so many positions along each axis. A symbolic stride is its number times an odd one in
 /// it, so that nothing is derived that does not hold at every size: rows of 64*W elements begin at multiples of 64.

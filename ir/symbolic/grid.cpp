@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <numeric>
 
 #include "ir/symbolic/facts.h"
@@ -303,12 +304,32 @@ GridShape shape_without_axes(const SymbolicKernel& kernel, std::size_t statement
   return GridFinder(kernel, statement).without_axes();
 }
 
+double neutral_value(const GridShape& shape) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const Reduction reduction = shape.kernel.statements[0].reduction;
+  return reduction == Reduction::max ? -infinity : reduction == Reduction::min ? infinity : 0;
+}
+
+namespace {
+
+/// Values beyond the end of an axis, in these reads, change no sum.
+bool ends_anywhere(const GridShape& shape, const std::set<int>& reads, const std::set<TensorId>& masked) {
+  const Computation& statement = shape.kernel.statements[0];
+  if (statement.reduction == Reduction::add) return vanishes(statement.body, reads);
+  if (statement.reduction != Reduction::max && statement.reduction != Reduction::min) return false;
+  const auto* read = std::get_if<Read>(&statement.body.op);
+  const TensorId id = read == nullptr ? TensorId{} : statement.reads[static_cast<std::size_t>(read->access)].tensor;
+  return read != nullptr && masked.contains(id) && is_float(shape.kernel.tensors[id.index()].dtype);
+}
+
+}  // namespace
+
 std::optional<GridShape> rounded_up(const GridShape& shape, std::size_t axis, std::int64_t tile,
                                     const std::set<TensorId>& masked) {
   GridShape rounded = shape;
   GridAxis& one = rounded.axes[axis];
   const Computation& statement = shape.kernel.statements[0];
-  if (!one.reduced || statement.reduction != Reduction::add) return std::nullopt;
+  if (!one.reduced) return std::nullopt;
   const AffineExpr extent = tile * floordiv(one.extent + (tile - 1), tile);
   std::set<int> copied;
   for (int r = 0; r < static_cast<int>(statement.reads.size()); ++r) {
@@ -329,7 +350,7 @@ std::optional<GridShape> rounded_up(const GridShape& shape, std::size_t axis, st
     rounded.strides[t] = dense_strides(rounded.extents[t]);
     rounded.padded[read.tensor] = {std::vector<std::int64_t>(read.index.size(), 0), rounded.extents[t], 0};
   }
-  if (!vanishes(statement.body, copied)) return std::nullopt;
+  if (!ends_anywhere(shape, copied, masked)) return std::nullopt;
   if (!masked.empty()) one.end = one.extent;
   one.extent = extent;
   one.multiple = tile;

@@ -233,6 +233,41 @@ compute:
 
 TEST(SymbolicBlocks, SoftmaxWithRowsOfAnyLength) { run_sizes(symbolic_softmax, 10); }
 
+/// The last vector of a row is loaded over -inf: the maximum has no rest of its row, and no copy. The minimum has one:
+/// the machine describes no fill with inf.
+TEST(SymbolicBlocks, ALargestElementLeavesNoRest) {
+  const HardwareModel model = machine_of_file("x86_avx512");
+  std::string text = R"(kernel: largest
+dims: {M: {max: 60, likely: 24}, N: {max: 200, likely: 128}}
+tensors: {X: {shape: [M, N]}, H: {shape: [M]}}
+compute:
+  - H[i] max= X[i,j]
+)";
+  for (const bool largest : {true, false}) {
+    if (!largest) text.replace(text.find("max="), 4, "min=");
+    const SymbolicKernel kernel = symbolic_kernel(text);
+    CompileOptions options;
+    options.schedule.objective = Objective::cycles;
+    options.schedule.max_evaluations = 200;
+    options.most_versions = 1;
+    const SymbolicCompilation made = compile_symbolic(kernel, model, options);
+    ASSERT_TRUE(made.program) << render(made.problems);
+    EXPECT_EQ(made.program->grids[0].shape.axes[1].end.has_value(), largest);
+    EXPECT_TRUE(made.program->grids[0].shape.padded.empty());
+    const auto unit = print_symbolic_cpp(*made.program, model);
+    ASSERT_TRUE(unit);
+    EXPECT_EQ(unit->text.find("_mm512_mask_loadu_ps(") != std::string::npos, largest);
+    if (availability(model).how != ExecutionMode::native) continue;
+    const auto runner = make_symbolic_runner(*made.program, model);
+    for (const std::int64_t m : {0, 1, 7, 24, 37})
+      for (const std::int64_t n : {0, 1, 15, 16, 17, 47, 199}) {
+        const auto checked = run_at(*runner, kernel, {{"M", m}, {"N", n}}, ExecutionMode::native);
+        ASSERT_TRUE(checked) << render(checked.diagnostics());
+        EXPECT_TRUE(checked->correct) << m << " " << n << ": " << checked->first_difference;
+      }
+  }
+}
+
 TEST(SymbolicBlocks, LoopsOverAWindowAreUnrolled) {
   ASSERT_TRUE(grid_of(symbolic_edges).program);
   const auto unit = print_symbolic_cpp(*grid_of(symbolic_edges).program, vector_machine());
