@@ -210,11 +210,18 @@ std::int64_t exact_rests(const GridAxis& axis) {
 }
 
 /// Cuts what `tile` leaves so that about as many steps as bodies serve it: 11 positions behind tiles of 12 are three
-/// steps of 3 and a body for 2.
-std::int64_t smaller_tile(std::int64_t tile, std::int64_t step) {
+/// steps of 3 and a body for 2. Or half of it.
+std::int64_t smaller_tile(std::int64_t tile, std::int64_t step, bool halves) {
+  if (halves) return tile / 2 / step * step;
   std::int64_t smaller = step;
   while ((smaller + step) * (smaller + step) <= tile * step) smaller += step;
   return smaller;
+}
+
+/// Sums in lanes of tiles that have positions along several dims?
+bool sums_tiles_in_lanes(const Schedule& schedule, const std::vector<GridAxis>& axes) {
+  const auto is_tiled = [](const GridAxis& axis) { return !axis.reduced && axis.runs.front().tile > 1; };
+  return !schedule.lanes.empty() && std::count_if(axes.begin(), axes.end(), is_tiled) > 1;
 }
 
 /// What tiles leave is cut by a smaller tile first.
@@ -426,16 +433,19 @@ class GridBuilder {
     std::set<std::size_t> uncut;
     for (std::size_t axis = 0; axis < axes().size(); ++axis)
       if (!axes()[axis].reduced && exact_rests(axes()[axis]) > 3) uncut.insert(axis);
-    while (tiles && !uncut.empty() && code_of(*tiles, axes()) > schedules_.most_code) {
+    const bool in_lanes = sums_tiles_in_lanes(schedules_.main, axes());
+    const double most = in_lanes ? std::min(schedules_.most_code, kMostLaneCode) : schedules_.most_code;
+    while (tiles && !uncut.empty() && code_of(*tiles, axes()) > most) {
       const auto fewer = [&](std::size_t a, std::size_t b) { return exact_rests(axes()[a]) < exact_rests(axes()[b]); };
       const std::size_t axis = *std::max_element(uncut.begin(), uncut.end(), fewer);
-      cut_rests(axis);
+      cut_rests(axis, in_lanes);
       uncut.erase(axis);
     }
   }
   /// What tiles leave along an axis is cut by a smaller tile, if a schedule for rests has one.
-  void cut_rests(std::size_t axis) {
-    const std::int64_t step = rest_steps_[axis], smaller = smaller_tile(axes()[axis].runs.back().high + step, step);
+  void cut_rests(std::size_t axis, bool halves) {
+    const std::int64_t step = rest_steps_[axis];
+    const std::int64_t smaller = smaller_tile(axes()[axis].runs.back().high + step, step, halves);
     BlockCounts tiles;
     for (const GridAxis& one : axes()) tiles.push_back(one.runs.front().tile);
     tiles[axis] = smaller;

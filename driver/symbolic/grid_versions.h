@@ -22,7 +22,7 @@ struct VersionOptions {
   double worst_share = 0.1;   ///< of the worst regret, beside the mean: 10 % of it count like 1 % of the mean
   double worthwhile = 0.01;   ///< of the mean regret: the cost model is not surer than that
   double block_worth =
-      4e-4;  ///< of the mean regret: what the compilation of a block costs (fitted, docs/dynamic_sizes.md)
+      8e-4;  ///< of the mean regret: what the compilation of a block costs (fitted, docs/dynamic_sizes.md)
   /// Each candidate is priced at all samples, some 0.3 ms each: a tenth of a second for 20 candidates.
   std::size_t most_samples = 18;
   /// Positions along a symbolic dim, where schedules are searched and priced, too: fewer than a tile of registers has,

@@ -414,6 +414,50 @@ void run_to_the_end_of(const std::string& text, const std::string& summed, Bindi
 TEST(SymbolicBlocks, SumsInLanesEndUnderAMask) { run_to_the_end_of(row_sums, "N", {{"M", 9}}); }
 TEST(SymbolicBlocks, ProductsOfFewColumnsEndUnderAMask) { run_to_the_end_of(few_columns, "K", {{"M", 9}, {"N", 3}}); }
 
+/// Rows that a tile of sums in lanes leaves are cut by a smaller tile, those of other schedules have a body each.
+TEST(SymbolicBlocks, SumsInLanesHaveFewBodies) {
+  CompileOptions options;
+  options.schedule.max_evaluations = 60;
+  const auto compiled = compile_symbolic(symbolic_kernel(few_columns), machine_of_file("x86_avx512"), options);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  int in_lanes = 0, others = 0;
+  for (const Grid& grid : compiled.program->grids) {
+    const GridAxis& rows = grid.shape.axes[0];
+    const auto is_exact = [](const DimRun& run) { return run.tile == 0 && run.low == run.high; };
+    const auto exact = std::count_if(rows.runs.begin(), rows.runs.end(), is_exact);
+    EXPECT_FALSE(uncovered_extent(rows));
+    (grid.schedule.lanes.empty() ? others : in_lanes) += 1;
+    if (!grid.schedule.lanes.empty() && rows.runs[0].tile > 4) {
+      EXPECT_LE(exact, 2);
+      EXPECT_GT(rows.runs[1].tile, 1);
+    }
+    if (grid.schedule.lanes.empty() && rows.runs[0].tile > 4) {
+      EXPECT_GT(exact, 3);
+    }
+  }
+  EXPECT_GT(in_lanes, 0);
+  EXPECT_GT(others, 0);
+  const auto unit = print_symbolic_cpp(*compiled.program, machine_of_file("x86_avx512"));
+  ASSERT_TRUE(unit);
+  std::size_t packing = 0, columns = 0;  // rows of all numbers read the copies of their columns
+  for (std::size_t at = 0; (at = unit->text.find("// packs B\n", at)) != std::string::npos; ++at) ++packing;
+  for (const Grid& grid : compiled.program->grids) columns += grid.shape.axes[1].runs.size();
+  EXPECT_GT(packing, 0U);
+  EXPECT_LE(packing, columns);
+}
+
+/// Rests of a product, whose steps along the sum have many calls, are compiled without choosing induction variables;
+/// those of a depthwise convolution, which has no such loop, are not.
+TEST(SymbolicBlocks, RestsWithLongStepsHaveOptionsOfTheirOwn) {
+  for (const auto& [text, has_long_steps] : {std::pair{symbolic_product, true}, {symbolic_depthwise, false}}) {
+    ASSERT_TRUE(grid_of(text).program);
+    const auto unit = print_symbolic_cpp(*grid_of(text).program, vector_machine());
+    ASSERT_TRUE(unit);
+    EXPECT_EQ(unit->text.find("\"no-ivopts\"") != std::string::npos, has_long_steps);
+    EXPECT_NE(unit->text.find("optimize(\"O1\", \"no-tree-pta\")"), std::string::npos);
+  }
+}
+
 /// One element: its lanes are unrolled, and end with a rest.
 TEST(SymbolicBlocks, SumsToOneElementRunAtEveryLength) {
   const HardwareModel model = machine_of_file("x86_avx512");

@@ -72,6 +72,42 @@ bool is_rest(const Grid& grid, std::size_t number) {
   return false;
 }
 
+constexpr std::int64_t kLongStep = 8;  // calls: what addresses cost beside them is not seen
+
+/// With those of unrolled loops; nothing: there is a loop that is not.
+std::optional<std::int64_t> calls_in(const std::vector<Node>& nodes) {
+  std::int64_t calls = 0;
+  for (const Node& node : nodes) {
+    if (std::holds_alternative<Call>(node.is)) ++calls;
+    const auto* loop = std::get_if<Loop>(&node.is);
+    if (loop == nullptr) continue;
+    const auto inside = loop->unroll ? calls_in(loop->body) : std::nullopt;
+    if (!inside) return std::nullopt;
+    calls += loop->trip * *inside;
+  }
+  return calls;
+}
+
+/// Calls of a step of the innermost loops along sums of any length, the fewest; nothing: there is no such loop.
+std::optional<std::int64_t> calls_of_step(const std::vector<Node>& nodes, const Grid& grid, const Block& block) {
+  std::optional<std::int64_t> fewest;
+  for (const Node& node : nodes) {
+    const auto* loop = std::get_if<Loop>(&node.is);
+    if (loop == nullptr) continue;
+    const auto walked = block.loops.find(loop->variable);
+    const bool is_sum =
+        walked != block.loops.end() && grid.shape.axes[static_cast<std::size_t>(walked->second.axis)].reduced;
+    auto calls = is_sum ? calls_in(loop->body) : std::nullopt;
+    if (!calls) calls = calls_of_step(loop->body, grid, block);
+    if (calls) fewest = std::min(fewest.value_or(*calls), *calls);
+  }
+  return fewest;
+}
+
+bool has_long_steps(const Grid& grid, const Block& block) {
+  return calls_of_step(block.program.body, grid, block).value_or(0) >= kLongStep;
+}
+
 bool have_equal_runs(const Grid& grid, std::size_t one, std::size_t other, const std::vector<int>& axes) {
   one %= block_count(grid), other %= block_count(grid);
   for (std::size_t a = grid.shape.axes.size(); a-- > 0;) {
@@ -97,6 +133,22 @@ std::string cell_text(const Grid& grid, std::size_t number) {
             (rest > 1 ? ", " : "");
   }
   return text + "\n";
+}
+
+/// Without strides of local arrays that the program does not use: copies of blocks that differ in these are the same.
+void drop_other_strides(const Program& program, RuntimeNumbers& numbers) {
+  std::set<BufferId> used;
+  for (const Node& node : program.body) {
+    NodeUses uses = uses_of(node);
+    used.merge(uses.read);
+    used.merge(uses.written);
+  }
+  for (const auto& [id, names] : numbers.strides)
+    for (const std::string& name : names) {
+      const std::string defines = "[[maybe_unused]] const long " + name + " = ";
+      if (!name.empty() && !used.contains(BufferId{id}))
+        std::erase_if(numbers.definitions, [&](const std::string& one) { return one.starts_with(defines); });
+    }
 }
 
 /// A grid that is printed: the name its functions begin with, and what they are.
@@ -166,7 +218,8 @@ class BlockPrinter {
     numbers.pinned = share_loads(block.program, model_, numbers);
     auto text = function_text(block.program, known->second, numbers);
     if (!text) return text.diagnostics();
-    (is_rest(grid, b) ? done_.rests : done_.tiles) += comment(cell_text(grid, b), " ") + *text + "\n";
+    std::string& part = !is_rest(grid, b) ? done_.tiles : has_long_steps(grid, block) ? done_.sums : done_.rests;
+    part += comment(cell_text(grid, b), " ") + *text + "\n";
     return {};
   }
 
@@ -225,6 +278,7 @@ class BlockPrinter {
     Program only = block.program;
     only.body.clear();
     for (const std::size_t n : copy.nodes) only.body.push_back(block.program.body[n]);
+    drop_other_strides(only, numbers);
     auto text = function_text(only, "COPY", numbers);
     if (!text) return text.diagnostics();
     std::string code = code_of(*text);

@@ -24,7 +24,8 @@ struct GridFunctions {
 
 struct BlockFunctions {
   std::vector<GridFunctions> grids;  ///< of the program, in order
-  std::string tiles, rests;          ///< text of the functions; rests: of blocks that are not tiles in every axis
+  std::string tiles, rests, sums;    ///< text of the functions; rests: of blocks that are not tiles in every axis;
+                                     ///< sums: of those whose steps along a sum are long (`has_long_steps`)
   Surroundings around;               ///< what these functions need
 };
 
