@@ -19,7 +19,9 @@ namespace {
 using Spelled = std::map<std::string, std::string>;
 
 const char* const not_vectorized = "asm volatile(\"\");";
-constexpr int kLanes = 16;  ///< partial sums of a reduction along memory
+constexpr int kLanes = 16;  ///< partial sums of a reduction along memory, and sums beside each other
+constexpr int kFewLanes = 4;
+constexpr int kRows = 4;  ///< of sums that share what is read along memory: with 16 lanes half of 16 registers
 
 /// What the nests of a kernel share.
 struct LoopContext {
@@ -31,11 +33,12 @@ struct LoopContext {
   bool in_order;  ///< sums in the order of the statement
 };
 
-/// One statement as a nest.
-class StatementLoops {
+/// The nest of one statement as it is printed, and how its accesses move.
+class StatementNest {
  public:
-  StatementLoops(const LoopContext& context, std::size_t s)
-      : kernel_(context.kernel),
+  StatementNest(const LoopContext& context, std::size_t s)
+      : context_(context),
+        kernel_(context.kernel),
         number_(s),
         symbolic_(kernel_.statements[s]),
         statement_(kernel_.sample.statements[s]),
@@ -50,30 +53,7 @@ class StatementLoops {
         (statement_.domain.dims[d].kind == DimKind::parallel ? parallel_ : reduced_).push_back(d);
   }
 
-  /// Of a recurrence: the parameter that says which step it is.
-  std::string step() const { return step_ ? ", [[maybe_unused]] long " + dim_name(*step_) : ""; }
-
-  std::string print() {
-    const auto scatter = scatter_of(kernel_, number_);
-    if (scatter && !(step_ && scatter->has(symbolic_name(*step_)))) return print_scatter(*scatter);
-    const bool sums = !reduced_.empty();
-    const auto inner = innermost();
-    const bool inner_sums = inner && statement_.domain.dims[*inner].kind == DimKind::reduction;
-    for (const std::size_t d : parallel_)
-      if (d != inner.value_or(d + 1)) open(d);
-    if (sums && inner_sums) {
-      accumulate(*inner);
-    } else {
-      for (const std::size_t d : reduced_)
-        if (d != inner.value_or(d + 1)) open(d);
-      if (inner) open(*inner, !moves_across(*inner));
-      line(text_of_.combined(text_of_.place(0), text_of_.place(0)));
-    }
-    while (depth_ > 2) close();
-    return "  {\n" + text_ + "  }\n";
-  }
-
- private:
+ protected:
   void line(const std::string& code) { text_ += std::string(2 * static_cast<std::size_t>(depth_), ' ') + code + "\n"; }
   /// Only loops along memory may be vectorized: for others GCC 12 loads groups of elements that reach beyond the last
   /// one, into what may be another page.
@@ -88,6 +68,173 @@ class StatementLoops {
     line("}");
   }
 
+  const std::string& dim_name(std::size_t d) const { return text_of_.dim_name(d); }
+  std::string symbolic_name(std::size_t d) const { return symbolic_dim(statement_.domain.dims[d].name); }
+
+  /// How the access moves with a dim: 0 not at all, 1 to the next element, 2 otherwise.
+  int movement(int access, std::size_t d) const {
+    const std::string name = symbolic_dim(statement_.domain.dims[d].name);
+    const auto& index = symbolic_.index[static_cast<std::size_t>(access)];
+    int found = 0;
+    for (std::size_t axis = 0; axis < index.size(); ++axis)
+      for (const AffineTerm& term : index[axis].terms()) {
+        if (const FloorDiv* div = division(term)) {
+          if (div->numerator->names().contains(name)) return 2;
+        } else if (std::get<std::string>(term.atom) == name) {
+          if (axis + 1 != index.size() || term.coefficient != 1) return 2;
+          found = 1;
+        }
+      }
+    return found;
+  }
+
+  bool moves_across(std::size_t d) const {
+    for (int a = 0; a < access_count(statement_); ++a)
+      if (movement(a, d) == 2) return true;
+    return false;
+  }
+
+  const LoopContext context_;
+  const SymbolicKernel& kernel_;
+  std::size_t number_;
+  const SymbolicStatement& symbolic_;
+  const Computation& statement_;
+  const HardwareModel& machine_;
+  StatementText text_of_;
+  bool in_order_;
+  std::vector<std::size_t> parallel_, reduced_;
+  std::optional<std::size_t> step_;  ///< the dim of the recurrence, which the caller walks
+  int depth_ = 2;
+  std::string text_;
+};
+
+/// A sum whose innermost loop is along memory: tiles of sums stay in registers, each in the order of the statement.
+class SumTiles : private StatementNest {
+ public:
+  using StatementNest::StatementNest;
+
+  bool serve(std::size_t inner) const {
+    const DType type = kernel_.sample.tensors[statement_.write.tensor.index()].dtype;
+    bool reads_result = false;
+    for (const Access& read : statement_.reads) reads_result = reads_result || read.tensor == statement_.write.tensor;
+    return !step_ && !reads_result && statement_.reduction == Reduction::add && !moves_across(inner) &&
+           (type == DType::f32 || type == DType::f64 || type == DType::s32);
+  }
+
+  std::string print(std::size_t inner) {
+    const auto rows = rows_beside(inner);
+    std::string parameters, arguments;
+    std::vector<std::size_t> outer;
+    for (const std::size_t d : parallel_) {
+      const bool is_tiled = d == inner || d == rows.value_or(d + 1);
+      const std::string name = dim_name(d) + (is_tiled ? "_0" : "");
+      if (!is_tiled) outer.push_back(d);
+      parameters += ", [[maybe_unused]] long " + name;
+      arguments += ", " + name;
+    }
+    define_tile(inner, rows, parameters);
+    for (const std::size_t d : outer) open(d);
+    if (rows) line(fmt::format("long {}_0 = 0;", dim_name(*rows)));
+    for (const int many : rows ? std::vector<int>{kRows, 1} : std::vector<int>{1}) {
+      if (rows) open_tiles(*rows, many);
+      line(fmt::format("long {}_0 = 0;", dim_name(inner)));
+      for (const int lanes : {kLanes, kFewLanes, 1}) {
+        open_tiles(inner, lanes);
+        line(fmt::format("tile(std::integral_constant<long, {}>{{}}, std::integral_constant<long, {}>{{}}{});", many,
+                         lanes, arguments));
+        close();
+      }
+      if (rows) close();
+    }
+    while (depth_ > 2) close();
+    return "  {\n" + text_ + "  }\n";
+  }
+
+ private:
+  /// Another parallel dim that does not move what is read along memory.
+  std::optional<std::size_t> rows_beside(std::size_t inner) const {
+    for (const std::size_t d : parallel_) {
+      bool shares = false, moves = d == inner;
+      for (int a = 1; a < access_count(statement_); ++a)
+        if (movement(a, inner) == 1) shares = true, moves = moves || movement(a, d) != 0;
+      if (shares && !moves) return d;
+    }
+    return std::nullopt;
+  }
+
+  /// `code` for each row and lane of a tile.
+  void for_each_sum(std::size_t inner, std::optional<std::size_t> rows, const std::string& code) {
+    line("for (long row = 0; row < row_n; ++row) {");
+    ++depth_;
+    line(not_vectorized);
+    line("for (long lane = 0; lane < lane_n; ++lane) {");
+    ++depth_;
+    line(fmt::format("[[maybe_unused]] const long {0} = {0}_0 + lane{1};", dim_name(inner),
+                     rows ? fmt::format(", {0} = {0}_0 + row", dim_name(*rows)) : ""));
+    line(code);
+    close();
+    close();
+  }
+
+  /// The function of a tile: a number of rows and of lanes that the compiler knows, and where it begins.
+  void define_tile(std::size_t inner, std::optional<std::size_t> rows, const std::string& parameters) {
+    line(fmt::format("const auto tile = [&](auto rows, auto lanes{}) {{", parameters));
+    const int outer = depth_++;
+    line("constexpr long row_n = decltype(rows)::value, lane_n = decltype(lanes)::value;");
+    line(element_type(machine_, kernel_.sample.tensors[statement_.write.tensor.index()].dtype) +
+         " sums[row_n][lane_n];");
+    for_each_sum(inner, rows, "sums[row][lane] = " + text_of_.element(0) + ";");
+    const int inside = depth_;
+    for (const std::size_t d : reduced_) open(d);
+    for_each_sum(inner, rows, text_of_.combined("sums[row][lane]", "sums[row][lane]"));
+    while (depth_ > inside) close();
+    for_each_sum(inner, rows, text_of_.element(0) + " = sums[row][lane];");
+    depth_ = outer;
+    line("};");
+  }
+
+  /// Tiles of `most` positions from where a loop over the dim is, as many as there are.
+  void open_tiles(std::size_t d, int most) {
+    line(fmt::format("for (; {0}_0 + {1} <= {2}; {0}_0 += {1}) {{", dim_name(d), most, text_of_.extent(d)));
+    ++depth_;
+    line(not_vectorized);
+  }
+};
+
+/// One statement as a nest.
+class StatementLoops : private StatementNest {
+ public:
+  using StatementNest::StatementNest;
+
+  /// Of a recurrence: the parameter that says which step it is.
+  std::string step() const { return step_ ? ", [[maybe_unused]] long " + dim_name(*step_) : ""; }
+
+  std::string print() {
+    const auto scatter = scatter_of(kernel_, number_);
+    if (scatter && !(step_ && scatter->has(symbolic_name(*step_)))) return print_scatter(*scatter);
+    const bool sums = !reduced_.empty();
+    const auto inner = innermost();
+    const bool inner_sums = inner && statement_.domain.dims[*inner].kind == DimKind::reduction;
+    if (SumTiles tiles(context_, number_); sums && inner && !inner_sums && tiles.serve(*inner)) {
+      has_tiles_ = true;
+      return tiles.print(*inner);
+    }
+    for (const std::size_t d : parallel_)
+      if (d != inner.value_or(d + 1)) open(d);
+    if (sums && inner_sums) {
+      accumulate(*inner);
+    } else {
+      for (const std::size_t d : reduced_)
+        if (d != inner.value_or(d + 1)) open(d);
+      if (inner) open(*inner, !moves_across(*inner));
+      line(text_of_.combined(text_of_.place(0), text_of_.place(0)));
+    }
+    while (depth_ > 2) close();
+    return "  {\n" + text_ + "  }\n";
+  }
+  bool has_tiles() const { return has_tiles_; }
+
+ private:
   /// Each update at its place (ir/scatter.h): the loops that positions depend on, with one along which they are
   /// neighbours in memory last; digits; loops over rows of elements with one position.
   std::string print_scatter(const Scatter& scatter) {
@@ -127,7 +274,6 @@ class StatementLoops {
                        n == 0 ? "" : fmt::format(" % {}", scatter.digits[n].second)));
     }
   }
-  std::string symbolic_name(std::size_t d) const { return symbolic_dim(statement_.domain.dims[d].name); }
   bool has_own_elements(std::size_t d) const {
     const auto& write = symbolic_.index[0];
     return std::find(write.begin(), write.end(), AffineExpr::dim(symbolic_name(d))) != write.end();
@@ -136,30 +282,6 @@ class StatementLoops {
     return std::any_of(scatter.operands.begin(), scatter.operands.end(), [&](int operand) {
       return operand + 1 < access_count(statement_) && movement(operand + 1, d) == 1;
     });
-  }
-  const std::string& dim_name(std::size_t d) const { return text_of_.dim_name(d); }
-
-  /// How the access moves with a dim: 0 not at all, 1 to the next element, 2 otherwise.
-  int movement(int access, std::size_t d) const {
-    const std::string name = symbolic_dim(statement_.domain.dims[d].name);
-    const auto& index = symbolic_.index[static_cast<std::size_t>(access)];
-    int found = 0;
-    for (std::size_t axis = 0; axis < index.size(); ++axis)
-      for (const AffineTerm& term : index[axis].terms()) {
-        if (const FloorDiv* div = division(term)) {
-          if (div->numerator->names().contains(name)) return 2;
-        } else if (std::get<std::string>(term.atom) == name) {
-          if (axis + 1 != index.size() || term.coefficient != 1) return 2;
-          found = 1;
-        }
-      }
-    return found;
-  }
-
-  bool moves_across(std::size_t d) const {
-    for (int a = 0; a < access_count(statement_); ++a)
-      if (movement(a, d) == 2) return true;
-    return false;
   }
 
   /// The dim that moves most accesses along memory and the fewest across it. Nothing: no dims.
@@ -210,17 +332,7 @@ class StatementLoops {
     line(text_of_.element(0) + " = sum;");
   }
 
-  const SymbolicKernel& kernel_;
-  std::size_t number_;
-  const SymbolicStatement& symbolic_;
-  const Computation& statement_;
-  const HardwareModel& machine_;
-  StatementText text_of_;
-  bool in_order_;
-  std::vector<std::size_t> parallel_, reduced_;
-  std::optional<std::size_t> step_;  ///< the dim of the recurrence, which the caller walks
-  int depth_ = 2;
-  std::string text_;
+  bool has_tiles_ = false;
 };
 
 /// What a function of loops calls its arguments.
@@ -306,6 +418,7 @@ std::string print_plain_statement(const SymbolicKernel& kernel, std::size_t stat
   const std::string text =
       comment(print_formula(kernel.sample.statements[statement], kernel.sample.tensors), " ") +
       fmt::format("{} void {}({}{}) {{\n{}}}\n", own_frame, name, arguments.list, loops.step(), loops.print());
+  if (loops.has_tiles()) around.includes.insert("<type_traits>");
   take_needs(elements, around);
   return text;
 }
@@ -323,7 +436,9 @@ Result<std::string> print_plain_loops(const SymbolicKernel& kernel, const Hardwa
     text += comment(print_formula(statement, kernel.sample.tensors), "   ");
     text += first_values_text(kernel, s, machine, arguments.tensors[statement.write.tensor.index()], arguments.sizes,
                               around);
-    text += StatementLoops({kernel, machine, elements, arguments.sizes, arguments.tensors, in_order}, s).print();
+    StatementLoops loops({kernel, machine, elements, arguments.sizes, arguments.tensors, in_order}, s);
+    text += loops.print();
+    if (loops.has_tiles()) around.includes.insert("<type_traits>");
   }
   take_needs(elements, around);
   return text + "}\n";

@@ -30,6 +30,11 @@ const std::vector<LoopCase> loop_cases = {
      "tensors: {I: {shape: [P + R - 1], dtype: u8}, F: {shape: [R], dtype: s8}, O: {shape: [P], dtype: s32}}\n"
      "compute: ['O[p] += s32(I[p+r]) * s32(F[r])']\n",
      {0}},
+    {"WindowOfChannels",  // tiles of rows k and lanes p, also of three rows and of few lanes
+     "kernel: window\ndims: {P: {min: 1, max: 60, likely: 9}, R: {min: 1, max: 40, likely: 11}}\n"
+     "tensors: {I: {shape: [2, P + R - 1]}, F: {shape: [7, 2, R]}, O: {shape: [7, P]}}\n"
+     "compute: ['O[k,p] += I[c,p+r] * F[k,c,r]']\n",
+     {0}},
     {"Scan",
      "kernel: scan\n" + rows_and_columns +
          "tensors: {X: {shape: [M, N], outside: 0}, Y: {shape: [M, N]}}\n"
