@@ -366,7 +366,7 @@ void measure_all(const std::vector<Program>& programs, Runner& runner, const Mea
   if (std::find(timed.begin(), timed.end(), true) == timed.end()) return;
   const auto alone = options.alone ? options.alone() : nullptr;
   MeasureOptions rounds = options;
-  if (screens) rounds.rounds = std::max(1, options.rounds - options.screening.times);
+  if (!all_alone) rounds.rounds = std::max(1, options.rounds - options.screening.times);
   const auto times = time_all(programs, timed, cases, runner, rounds, followers);
   for (std::size_t p = 0; p < programs.size(); ++p)
     if (!times[p].empty()) results[p].seconds = median(times[p]);

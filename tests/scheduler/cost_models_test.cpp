@@ -294,8 +294,9 @@ TEST(CostModels, FollowersOfTheFastestAreTimedInItsRounds) {
         Program program = programs[p];
         program.name = name;
         if (program.name == "of another kernel") program.kernel.name = "another";
-        all.push_back({program, std::make_unique<Scripted>(std::map<std::string, std::vector<double>>{
-                                    {"built by another", {0.8}}, {"variant", {1.2}}, {"of another kernel", {0.1}}})});
+        all.push_back(
+            {program, std::make_unique<Scripted>(std::map<std::string, std::vector<double>>{
+                          {"built by another", {0.8, 0.8}}, {"variant", {1.2, 1.2}}, {"of another kernel", {0.1}}})});
       }
       all.push_back({programs[p], std::make_unique<Liar>()});
       return all;
@@ -327,10 +328,10 @@ TEST(CostModels, FollowersOfTheFastestAreTimedInItsRounds) {
   }
   {
     followed_up.clear();
-    Scripted runner({{"a", {1.0}}, {"b", {1.1}}});
+    Scripted runner({{"a", {1.0, 1.0}}, {"b", {1.1, 1.1}}});
     Followed followed;
     const std::vector<Measured> found = with({"a", "b"}, runner, followed);
-    EXPECT_EQ(found[1].seconds, 1.1) << "few are timed alone only";
+    EXPECT_EQ(found[1].seconds, 1.1) << "few are timed alone only, in all rounds";
     EXPECT_EQ(followed_up.size(), 1) << "the first that was compared";
     EXPECT_EQ(followed.of.has_value(), followed_up == "a");
   }
