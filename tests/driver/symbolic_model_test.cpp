@@ -14,6 +14,7 @@
 #include "driver/symbolic/recurrent_parts.h"
 #include "driver/symbolic/symbolic_model_run.h"
 #include "frontends/size_ranges.h"
+#include "isamap/backend.h"
 #include "isamap/frontends.h"
 #include "isamap/hardware.h"
 #include "tests/frontends/onnx_bytes.h"

@@ -2,6 +2,7 @@
 // Each term of the cost model against a number computed by hand, on machines with round numbers: data/vector8.yaml and
 // the skeleton of a GPU. Numbers of traffic that no nest this small has are given to the term directly.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,6 +15,7 @@
 #include "scheduler/cost/priced_nest.h"
 #include "tests/list_item.h"
 #include "tests/lowering/support.h"
+#include "tests/scheduler/support.h"
 #include "tests/scratch.h"
 
 namespace isamap {
