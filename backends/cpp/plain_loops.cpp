@@ -69,6 +69,8 @@ class StatementNest {
   }
 
   const std::string& dim_name(std::size_t d) const { return text_of_.dim_name(d); }
+  /// Where a group of positions begins: no dim has this name, whatever it is called.
+  std::string first_name(std::size_t d) const { return "first_" + dim_name(d); }
   std::string symbolic_name(std::size_t d) const { return symbolic_dim(statement_.domain.dims[d].name); }
 
   /// How the access moves with a dim: 0 not at all, 1 to the next element, 2 otherwise.
@@ -127,17 +129,17 @@ class SumTiles : private StatementNest {
     std::vector<std::size_t> outer;
     for (const std::size_t d : parallel_) {
       const bool is_tiled = d == inner || d == rows.value_or(d + 1);
-      const std::string name = dim_name(d) + (is_tiled ? "_0" : "");
+      const std::string name = is_tiled ? first_name(d) : dim_name(d);
       if (!is_tiled) outer.push_back(d);
       parameters += ", [[maybe_unused]] long " + name;
       arguments += ", " + name;
     }
     define_tile(inner, rows, parameters);
     for (const std::size_t d : outer) open(d);
-    if (rows) line(fmt::format("long {}_0 = 0;", dim_name(*rows)));
+    if (rows) line(fmt::format("long {} = 0;", first_name(*rows)));
     for (const int many : rows ? std::vector<int>{kRows, 1} : std::vector<int>{1}) {
       if (rows) open_tiles(*rows, many);
-      line(fmt::format("long {}_0 = 0;", dim_name(inner)));
+      line(fmt::format("long {} = 0;", first_name(inner)));
       for (const int lanes : {kLanes, kFewLanes, 1}) {
         open_tiles(inner, lanes);
         line(fmt::format("tile(std::integral_constant<long, {}>{{}}, std::integral_constant<long, {}>{{}}{});", many,
@@ -169,8 +171,8 @@ class SumTiles : private StatementNest {
     line(not_vectorized);
     line("for (long lane = 0; lane < lane_n; ++lane) {");
     ++depth_;
-    line(fmt::format("[[maybe_unused]] const long {0} = {0}_0 + lane{1};", dim_name(inner),
-                     rows ? fmt::format(", {0} = {0}_0 + row", dim_name(*rows)) : ""));
+    line(fmt::format("[[maybe_unused]] const long {} = {} + lane{};", dim_name(inner), first_name(inner),
+                     rows ? fmt::format(", {} = {} + row", dim_name(*rows), first_name(*rows)) : ""));
     line(code);
     close();
     close();
@@ -195,7 +197,7 @@ class SumTiles : private StatementNest {
 
   /// Tiles of `most` positions from where a loop over the dim is, as many as there are.
   void open_tiles(std::size_t d, int most) {
-    line(fmt::format("for (; {0}_0 + {1} <= {2}; {0}_0 += {1}) {{", dim_name(d), most, text_of_.extent(d)));
+    line(fmt::format("for (; {0} + {1} <= {2}; {0} += {1}) {{", first_name(d), most, text_of_.extent(d)));
     ++depth_;
     line(not_vectorized);
   }
@@ -314,16 +316,16 @@ class StatementLoops : private StatementNest {
     const int outer = depth_;
     for (const std::size_t d : reduced_)
       if (d != inner) open(d);
-    const std::string name = dim_name(inner), extent = text_of_.extent(inner);
-    line(fmt::format("long {}_0 = 0;", name));
+    const std::string name = dim_name(inner), first = first_name(inner), extent = text_of_.extent(inner);
+    line(fmt::format("long {} = 0;", first));
     if (lanes) {
-      line(fmt::format("for (; {0}_0 + {1} <= {2}; {0}_0 += {1})", name, kLanes, extent));
+      line(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", first, kLanes, extent));
       line(fmt::format("  for (long lane = 0; lane < {}; ++lane) {{", kLanes));
-      line(fmt::format("    const long {0} = {0}_0 + lane;", name));
+      line(fmt::format("    const long {} = {} + lane;", name, first));
       line("    " + text_of_.combined("lanes[lane]", "lanes[lane]"));
       line("  }");
     }
-    line(fmt::format("for (long {0} = {0}_0; {0} < {1}; ++{0}) {{", name, extent));
+    line(fmt::format("for (long {0} = {1}; {0} < {2}; ++{0}) {{", name, first, extent));
     if (across) line(std::string("  ") + not_vectorized);
     line("  " + text_of_.combined("sum", "sum"));
     line("}");

@@ -35,6 +35,11 @@ const std::vector<LoopCase> loop_cases = {
      "tensors: {I: {shape: [2, P + R - 1]}, F: {shape: [7, 2, R]}, O: {shape: [7, P]}}\n"
      "compute: ['O[k,p] += I[c,p+r] * F[k,c,r]']\n",
      {0}},
+    {"NamesOfDimsLikeThoseOfTiles",
+     "kernel: window\ndims: {P: {min: 1, max: 60, likely: 9}, R: {min: 1, max: 40, likely: 11}}\n"
+     "tensors: {I: {shape: [2, P + R - 1]}, F: {shape: [7, 2, R]}, O: {shape: [7, P]}, S: {shape: [7, 2]}}\n"
+     "compute: ['O[p,p_0] += I[p_0_0,p_0+r] * F[p,p_0_0,r]', 'S[p_0,q] += F[p_0,q,p]']\n",
+     {0}},
     {"Scan",
      "kernel: scan\n" + rows_and_columns +
          "tensors: {X: {shape: [M, N], outside: 0}, Y: {shape: [M, N]}}\n"
