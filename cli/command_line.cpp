@@ -396,7 +396,9 @@ void Flags::schedule_file() { text("--schedule", options.schedule_file, "schedul
 
 void Flags::strict_float() {
   on("--strict-float", options.strict_float,
-     "refuse programs that assume finite inputs (padding that is multiplied by 0)");
+     "refuse programs that assume finite inputs (padding that is multiplied by 0); of a model: round to 16 bits "
+     "wherever "
+     "the file says so");
 }
 
 void Flags::no_reorder() {

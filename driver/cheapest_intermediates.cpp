@@ -47,8 +47,10 @@ Model cheapest_intermediates(const Model& model, PartStore& store, PlanOptions p
     const double cost = price(tried);
     if (cost >= least) continue;
     least = cost;
-    tried.notes.push_back(
-        fmt::format("{} intermediates of 16 bits are kept in f32 (--strict-float: as in the file)", changed));
+    tried.notes.push_back((changed == 0   ? "operators on 16 bits are computed in f32 and round their results"
+                           : changed == 1 ? "1 intermediate of 16 bits is kept in f32"
+                                          : fmt::format("{} intermediates of 16 bits are kept in f32", changed)) +
+                          " (--strict-float: as in the file)");
     best = std::move(tried);
   }
   return best;

@@ -9,7 +9,14 @@ namespace {
 
 bool is_half(DType type) { return type == DType::f16 || type == DType::bf16; }
 
-/// What callers see, or what a step in time leaves for the next one.
+/// A node of the file that says nothing but to round to 16 bits.
+bool is_stated_rounding(const Model& model, std::size_t s) {
+  const ScalarExpr& body = model.kernel.statements[s].body;
+  if (s >= model.origins.size() || (model.origins[s].op != "Cast" && model.origins[s].op != "CastLike")) return false;
+  return is_half(body.type) && std::holds_alternative<Cast>(body.op) && !is_half(body.args[0].type);
+}
+
+/// What callers see, what a node rounds on purpose, or what a step in time leaves for the next one.
 std::set<TensorId> fixed_tensors(const Model& model) {
   std::set<TensorId> fixed(model.inputs.begin(), model.inputs.end());
   fixed.insert(model.outputs.begin(), model.outputs.end());
@@ -18,6 +25,7 @@ std::set<TensorId> fixed_tensors(const Model& model) {
   for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
     const Computation& statement = kernel.statements[s];
     written.insert(statement.write.tensor);
+    if (is_stated_rounding(model, s)) fixed.insert(statement.write.tensor);
     if (repeat_of(kernel, s) == nullptr) continue;
     fixed.insert(statement.write.tensor);
     for (const Access& read : statement.reads) fixed.insert(read.tensor);
@@ -79,7 +87,7 @@ Model f32_intermediates(Model model, const std::function<bool(const Tensor&)>& w
     if (Tensor& tensor = kernel.tensors[id.index()]; wider(tensor)) tensor.dtype = DType::f32;
   for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
     Computation& statement = kernel.statements[s];
-    if (repeat_of(kernel, s) != nullptr) continue;
+    if (repeat_of(kernel, s) != nullptr || is_stated_rounding(model, s)) continue;
     const DType written = kernel.tensors[statement.write.tensor.index()].dtype;
     ScalarExpr body = WithoutRoundings(statement, kernel.tensors).of(statement.body);
     const bool moves = std::holds_alternative<Cast>(body.op) && body.args[0].type == written &&

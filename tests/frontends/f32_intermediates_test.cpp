@@ -118,6 +118,27 @@ move: Y[j,i] = X[i,j] over i: 4, j: 6
   outputs_of(wide, random_inputs(model, 3));
 }
 
+/// y is what rounding x takes away: the file says so.
+TEST(F32Intermediates, CastsOfTheFileRound) {
+  Model model = model_in(R"(kernel casts
+tensor X: f32[4,6]
+tensor R: f16[4,6]
+tensor S: f16[4,6]
+tensor Y: f32[4,6]
+cast: R[i,j] = f16(X[i,j]) over i: 4, j: 6
+scale: S[i,j] = R[i,j] * 2 over i: 4, j: 6
+rest: Y[i,j] = X[i,j] - f32(R[i,j]) + f32(S[i,j]) over i: 4, j: 6
+)",
+                         "f16");
+  const std::string tail = "f32 S[i,j] = f32(R[i,j]) * 2\nf32 Y[i,j] = X[i,j] - f32(R[i,j]) + S[i,j]\n";
+  model.origins.resize(3);
+  model.origins[0].op = "Cast";
+  EXPECT_EQ(lines_of(f32_intermediates(model, all).kernel), "f16 R[i,j] = f16(X[i,j])\n" + tail);
+  model.origins[0].op = "MatMul";
+  EXPECT_EQ(lines_of(f32_intermediates(model, all).kernel),
+            "f32 R[i,j] = X[i,j]\nf32 S[i,j] = R[i,j] * 2\nf32 Y[i,j] = X[i,j] - R[i,j] + S[i,j]\n");
+}
+
 /// What a step leaves for the next one, and what the steps read.
 TEST(F32Intermediates, RecurrencesStayAsTheyAre) {
   const Model model = model_in(R"(kernel steps
