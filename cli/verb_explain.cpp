@@ -154,7 +154,10 @@ Exit verb_explain(const Options& options, const std::string& folder) {
                     "--sizes NAME=128");
     return fits ? explain_model(options) : Exit::usage;
   }
-  if (!without_model_flags(options)) return Exit::usage;
+  if (!without_model_flags(options) ||
+      has_unused(options, {"--strict-float"}, "is for plans of models, and mappings are the same without it",
+                 "isamap schedule and isamap run leave mappings out"))
+    return Exit::usage;
   Exit code = Exit::ok;
   if (std::optional<SymbolicKernel> symbolic; !load_if_symbolic(options, symbolic, code))
     return code;
@@ -191,6 +194,7 @@ std::vector<VerbRow> verbs_explain() {
              flags.mapping();
              flags.model();
              flags.model_plan();
+             flags.strict_float();
              flags.text("--write", *folder, "folder for the changed kernels that are proposed");
            },
            [=](const Options& options) { return verb_explain(options, *folder); }}};

@@ -8,7 +8,8 @@
 //
 // A file in f16 says that every operator rounds its result. Processors that compute in f32 convert for that twice, and
 // other runtimes keep f32 between operators. Each value is the exact function of fewer rounded ones: what is left out
-// are roundings to f16 (or bf16), and overflows beyond its range. A Cast to such a type, which says nothing else, rounds.
+// are roundings to f16 (or bf16), and overflows beyond its range. A Cast to such a type, which says nothing else,
+// rounds.
 
 #include <functional>
 

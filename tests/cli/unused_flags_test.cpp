@@ -43,6 +43,8 @@ TEST_F(UnusedFlags, OfModelsWithKernels) {
   is_refused({"run", kernel_, "--target", "scalar_c", "--band-gain", "3"}, "--band-gain is for models");
   is_refused({"run", kernel_, "--target", "scalar_c", "--report", "r.html"}, "isamap schedule --report");
   is_refused({"extract", kernel_, "--target", "scalar_c", "--fix", "x=1"}, "--fix is for models");
+  is_refused({"explain", kernel_, "--target", "scalar_c", "--strict-float"}, "--strict-float is for plans of models");
+  EXPECT_EQ(isamap({"explain", model_, "--target", "scalar_c", "--strict-float"}).code, 0);
 }
 
 TEST_F(UnusedFlags, OfKernelsWithModels) {
