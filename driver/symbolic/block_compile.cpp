@@ -29,6 +29,10 @@ constexpr std::int64_t kLeastEvaluations = 200;  // of searches after the first
 constexpr double kMaskedRuns = 3;       // of an axis in lanes: tiles, and masks of a half and of a whole vector
 constexpr double kUnknownRegret = 1.2;  // of blocks that are not lowered yet
 
+/// Lowered at once if it is chosen. With more bodies its code alone is worth more regret than an unknown schedule has
+/// (`VersionOptions::block_worth`): it is lowered if it is chosen again with their number known.
+constexpr std::size_t kWorthBodies = 250;
+
 constexpr double kIllegal = std::numeric_limits<double>::infinity();  // cycles
 
 using BlockCounts = std::vector<std::int64_t>;
@@ -116,6 +120,12 @@ double likely_blocks(const Grid& grid) {
       blocks *= static_cast<double>(tiles.back());
   }
   return blocks;
+}
+
+double bodies_of(const PlannedGrid& plan) {
+  if (plan.lowered) return static_cast<double>(body_count(plan.grid));
+  const double likely = likely_blocks(plan.grid);
+  return plan.cut ? std::max(likely, static_cast<double>(least_bodies(plan.grid))) : likely;
 }
 
 /// Of a grid that is not lowered yet: of its schedule for these very sizes, which is less.
@@ -296,6 +306,25 @@ std::vector<SizeSample> samples_of(const VersionQuestion& question, const std::v
   return samples;
 }
 
+/// Of a schedule file, by version.
+std::vector<Schedule> written_schedules(const CompileOptions& options, std::size_t s, std::size_t statements) {
+  std::vector<Schedule> schedules;
+  for (const ScheduleVersion& version : options.versions) schedules.push_back(version.schedules[s]);
+  if (!options.hand_written) return schedules;
+  schedules.push_back(*options.hand_written);
+  if (schedules[0].nests.size() == statements && schedules[0].splits.empty() && schedules[0].lanes.empty())
+    schedules[0].nests = {schedules[0].nests[s]};
+  return schedules;
+}
+
+/// `problems`: the first reasons against a grid.
+Diagnostic no_program(const std::string& which, const Diagnostics& problems) {
+  const std::string why = problems.empty() ? "" : ": " + problems.front().message;
+  return error(fmt::format("no program for all sizes: no loops of the schedule {} take every symbolic dim in tiles{}",
+                           which, why),
+               "bind sizes with --sizes");
+}
+
 class BlockCompiler {
  public:
   BlockCompiler(const SymbolicKernel& kernel, const HardwareModel& model, const CompileOptions& options)
@@ -313,6 +342,7 @@ class BlockCompiler {
         return std::move(result_);
       }
       why_no_grid_.push_back(shape ? std::nullopt : std::optional(shape.diagnostics().front()));
+      lowered_.emplace_back(model_, options_);
       shapes_.push_back(shape ? std::move(*shape) : shape_without_axes(kernel_, s));
     }
     points_ = search_points(kernel_, versions_.few, options_.most_versions >= 2 && !is_written());
@@ -334,7 +364,7 @@ class BlockCompiler {
   /// The schedules of a statement at the search points, without equal ones, until `enough`; a hand-written one is the
   /// only one.
   std::vector<Schedule> schedules_of(std::size_t s, const std::function<bool(const Schedule&)>& enough) {
-    if (is_written()) return written_schedules(s);
+    if (is_written()) return written_schedules(options_, s, shapes_.size());
     const GridShape& shape = shapes_[s];
     std::vector<Schedule> schedules;
     std::vector<BlockCounts> searched;
@@ -360,25 +390,14 @@ class BlockCompiler {
 
   bool is_written() const { return options_.hand_written || !options_.versions.empty(); }
 
-  /// By version.
-  std::vector<Schedule> written_schedules(std::size_t s) const {
-    std::vector<Schedule> schedules;
-    for (const ScheduleVersion& version : options_.versions) schedules.push_back(version.schedules[s]);
-    if (!options_.hand_written) return schedules;
-    schedules.push_back(*options_.hand_written);
-    if (schedules[0].nests.size() == shapes_.size() && schedules[0].splits.empty() && schedules[0].lanes.empty())
-      schedules[0].nests = {schedules[0].nests[s]};
-    return schedules;
-  }
-
   /// The grids of a schedule file: one for each version.
   bool build_written(std::size_t s) {
-    const std::vector<Schedule> schedules = written_schedules(s);
+    const std::vector<Schedule> schedules = written_schedules(options_, s, shapes_.size());
     for (std::size_t v = 0; v < schedules.size(); ++v) {
       PlannedGrid grid = planned_grid(shapes_[s], schedules[v], schedules, model_);
       grid.next.erase(grid.next.begin() + 1, grid.next.end());  // as it is written, or not at all
-      if (!complete(shapes_[s], grid)) {
-        Diagnostic why = no_program(fmt::format("of version {}", v + 1));
+      if (!complete(s, grid)) {
+        Diagnostic why = no_program(fmt::format("of version {}", v + 1), why_);
         why.where = options_.versions[v].where;
         refused(Exit::wrong_input, {why});
         return false;
@@ -411,13 +430,13 @@ class BlockCompiler {
     if (!grids.empty()) return true;
     const bool nothing_maps = result_.problems.empty() || result_.code == Exit::no_answer;
     if (nothing_maps && !options_.hand_written && may_be_loops(kernel_, s, options_)) {
-      const Diagnostic why = result_.problems.empty() ? no_program("that was found") : result_.problems.front();
+      const Diagnostic why = result_.problems.empty() ? no_program("that was found", why_) : result_.problems.front();
       grids.push_back(plain_loops(kernel_, s, model_, options_, why));
       refused(Exit::ok, {});
       return true;
     }
     if (options_.hand_written || result_.problems.empty())
-      refused(Exit::limit, {no_program(options_.hand_written ? "of this file" : "that was found")});
+      refused(Exit::limit, {no_program(options_.hand_written ? "of this file" : "that was found", why_)});
     return false;
   }
   /// The first schedule that makes a grid; one of instructions rather than a scalar one.
@@ -427,24 +446,17 @@ class BlockCompiler {
     const auto try_one = [&](const Schedule& schedule) {
       PlannedGrid grid = planned_grid(shape, schedule, {}, model_);
       if (options_.hand_written && !uses_no_instruction(schedule)) grid.next.pop_back();  // no scalar code instead
-      if (complete(shape, grid)) (uses_no_instruction(grid.grid.schedule) ? scalar : grids).push_back(std::move(grid));
+      if (complete(s, grid)) (uses_no_instruction(grid.grid.schedule) ? scalar : grids).push_back(std::move(grid));
       return !grids.empty();
     };
     for (const Schedule& schedule : schedules_of(s, try_one))
       if (options_.hand_written) try_one(schedule);
     if (grids.empty()) grids = std::move(scalar);
   }
-  Diagnostic no_program(const std::string& which) const {
-    std::string why = why_.empty() ? "" : ": " + why_.front().message;
-    return error(fmt::format("no program for all sizes: no loops of the schedule {} take every symbolic dim in tiles{}",
-                             which, why),
-                 "bind sizes with --sizes");
-  }
-
-  /// Lowers the blocks of a grid; false: none of its schedules allows that.
-  bool complete(const GridShape& shape, PlannedGrid& plan) {
-    Diagnostics problems = isamap::complete(plan, shape, model_, options_);
-    if (why_.empty()) why_ = std::move(problems);
+  /// Lowers the blocks of a grid; false: none of its schedules allows that, or only its runs are known yet.
+  bool complete(std::size_t s, PlannedGrid& plan, std::size_t most_bodies = kAnyBodies) {
+    isamap::complete(plan, shapes_[s], lowered_[s], most_bodies);
+    if (why_.empty()) why_ = plan.why_not;
     return plan.lowered;
   }
 
@@ -468,9 +480,7 @@ class BlockCompiler {
   void ask_about(std::size_t candidate, VersionQuestion& question) {
     question.costs[candidate] = prices_.of(candidates_[candidate]);
     question.blocks[candidate] = 0;
-    for (const PlannedGrid* plan : candidates_[candidate].grids)
-      question.blocks[candidate] +=
-          plan->lowered ? static_cast<double>(body_count(plan->grid)) : likely_blocks(plan->grid);
+    for (const PlannedGrid* plan : candidates_[candidate].grids) question.blocks[candidate] += bodies_of(*plan);
   }
   /// Only the grids of versions are lowered; where that changes what they cost, the choice is made again.
   bool choose() {
@@ -491,7 +501,7 @@ class BlockCompiler {
       if (changed) continue;
       return link(asked, versions);
     }
-    refused(Exit::limit, {no_program("that was found")});
+    refused(Exit::limit, {no_program("that was found", why_)});
     return false;
   }
   /// True: a grid had to be lowered, and its costs may have changed.
@@ -502,10 +512,10 @@ class BlockCompiler {
       if (one.grids[s]->lowered) continue;
       changed = true;
       if (!one.legal) continue;
-      if (!complete(shapes_[s], *one.grids[s]) && !is_written() && is_refused(grids_[s]) &&
+      if (!complete(s, *one.grids[s], kWorthBodies) && !is_written() && is_refused(grids_[s]) &&
           may_be_loops(kernel_, s, options_))
-        *one.grids[s] = plain_loops(kernel_, s, model_, options_, no_program("that was found"));
-      one.legal = one.grids[s]->lowered;
+        *one.grids[s] = plain_loops(kernel_, s, model_, options_, no_program("that was found", why_));
+      one.legal = one.grids[s]->lowered || one.grids[s]->cut;
     }
     if (changed) ask_about(candidate, question);
     return changed;
@@ -539,6 +549,7 @@ class BlockCompiler {
   VersionOptions versions_;
   std::vector<SearchPoint> points_;
   std::vector<GridShape> shapes_;                       ///< by statement
+  std::vector<LoweredBlocks> lowered_;                  ///< by statement
   std::vector<std::optional<Diagnostic>> why_no_grid_;  ///< by statement: it is plain loops
   std::vector<std::vector<PlannedGrid>> grids_;         ///< by statement
   std::vector<GridCandidate> candidates_;

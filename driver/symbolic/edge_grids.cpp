@@ -31,10 +31,11 @@ std::optional<Grid> edge_grid(const GridShape& shape, double most_code, const Ha
   options.schedule.max_evaluations = std::min(options.schedule.max_evaluations, kEdgeEvaluations);
   const Compilation compiled = compile(block_kernel(shape, likely_counts(shape), false), model, options);
   if (!compiled.scheduled) return std::nullopt;
+  LoweredBlocks lowered(model, options);
   for (const Schedule& schedule : schedules_to_plan(shape, compiled.scheduled->schedule, model)) {
     PlannedGrid plan = planned_grid(shape, schedule, {}, model);
     for (GridSchedules& one : plan.next) one.most_code = most_code;
-    complete(plan, shape, model, options);
+    complete(plan, shape, lowered);
     if (!plan.lowered) continue;
     for (Block& block : plan.grid.blocks) assume_finite(block.program, shape.kernel.statements[0]);
     return std::move(plan.grid);

@@ -98,40 +98,59 @@ std::int64_t sample_of(const DimRun& run, std::int64_t step, std::int64_t shift 
   return run.low + ((run.high - run.low) / 2 / step + shift) % ((run.high - run.low) / step + 1) * step;
 }
 
-std::optional<Program> lowered_block(const GridShape& shape, const Schedule& schedule, const BlockCounts& counts,
-                                     bool adds, const HardwareModel& model, const CompileOptions& options) {
+std::shared_ptr<const Program> lowered_block(const GridShape& shape, const Schedule& schedule,
+                                             const BlockCounts& counts, bool adds, const HardwareModel& model,
+                                             const CompileOptions& options) {
   const Kernel kernel = block_kernel(shape, counts, adds);
-  if (has_errors(verify(kernel)) || has_errors(verify(schedule, kernel, model))) return std::nullopt;
+  if (has_errors(verify(kernel)) || has_errors(verify(schedule, kernel, model))) return nullptr;
   auto program = lower(schedule, kernel, model);
-  if (!program || !packed_constants(*program)) return std::nullopt;
-  if (options.strict_float && !program->assumptions.empty()) return std::nullopt;
+  if (!program || !packed_constants(*program)) return nullptr;
+  if (options.strict_float && !program->assumptions.empty()) return nullptr;
   program->sums_in_order = program->library_functions = options.strict_float;
-  return std::move(*program);
+  return std::make_shared<const Program>(std::move(*program));
+}
+
+/// What `rounded_up` changes in a shape.
+std::string rounding_of(const GridShape& shape) {
+  std::string text;
+  for (const GridAxis& axis : shape.axes)
+    text += print(axis.extent) + (axis.end ? " to " + print(*axis.end) : "") + ";";
+  for (const auto& [tensor, copy] : shape.padded) text += fmt::format(" {}", tensor.index());
+  return text;
+}
+
+/// The largest tile of each axis.
+BlockCounts first_tiles(const std::vector<GridAxis>& axes) {
+  BlockCounts tiles;
+  for (const GridAxis& axis : axes) tiles.push_back(axis.runs.front().tile);
+  return tiles;
+}
+
+/// Of a block with the largest tile of each axis.
+BlockCounts walked_counts(const std::vector<GridAxis>& axes) {
+  BlockCounts counts;
+  for (const GridAxis& axis : axes) counts.push_back(kBlockSteps[0] * axis.runs.front().tile);
+  return counts;
 }
 
 /// The inputs of a sum in lanes along this axis whose loads may end under a mask.
-std::set<TensorId> maskable_inputs(const Grid& grid, std::size_t axis, const HardwareModel& model,
-                                   const CompileOptions& options) {
+std::set<TensorId> maskable_inputs(const Grid& grid, std::size_t axis, LoweredBlocks& lowered) {
   if (!is_in_sum_lanes(grid.schedule, grid.shape.axes[axis])) return {};
-  BlockCounts counts, tiles;
-  for (const GridAxis& one : grid.shape.axes) {
-    tiles.push_back(one.runs.front().tile);
-    counts.push_back(kBlockSteps[0] * tiles.back());
-  }
-  auto program = lowered_block(grid.shape, grid.schedule, counts, false, model, options);
-  auto loops = program ? tile_loops(*program, model, grid.shape, counts, tiles) : std::nullopt;
+  const BlockCounts counts = walked_counts(grid.shape.axes), tiles = first_tiles(grid.shape.axes);
+  const auto program = lowered.of(grid.shape, grid.schedule, counts, false);
+  auto loops = program ? tile_loops(*program, lowered.model(), grid.shape, counts, tiles) : std::nullopt;
   if (!loops) return {};
-  const Block block{std::move(*program), grid.schedule, std::move(loops->loops), std::move(loops->grown), {}};
-  return maskable_inputs(block, grid.shape, axis, model);
+  const Block block{*program, grid.schedule, std::move(loops->loops), std::move(loops->grown), {}};
+  return maskable_inputs(block, grid.shape, axis, lowered.model());
 }
 
 /// Pairs and quads of narrow operands, and lanes whose loads may have masks (`masks`), leave no rests of sums.
-void round_up_sums(Grid& grid, bool masks, const HardwareModel& model, const CompileOptions& options) {
+void round_up_sums(Grid& grid, bool masks, LoweredBlocks& lowered) {
   GridShape& shape = grid.shape;
   for (std::size_t axis = 0; axis < shape.axes.size(); ++axis) {
     const std::int64_t tile = shape.axes[axis].runs.back().tile;
     if (tile == 1 || tile > kMostRounded || shape.axes[axis].multiple % tile == 0) continue;
-    const auto masked = masks ? maskable_inputs(grid, axis, model, options) : std::set<TensorId>{};
+    const auto masked = masks ? maskable_inputs(grid, axis, lowered) : std::set<TensorId>{};
     if (masked.empty() && !has_narrow_operands(shape)) continue;
     if (auto rounded = rounded_up(shape, axis, tile, masked)) shape = std::move(*rounded);
   }
@@ -146,13 +165,6 @@ BlockCounts tiles_at(const std::vector<GridAxis>& axes, std::size_t cell) {
   BlockCounts tiles;
   for (std::size_t axis = 0; axis < axes.size(); ++axis) tiles.push_back(run_of(axes, cell, axis).tile);
   return tiles;
-}
-
-/// Of a block with the largest tile of each axis.
-BlockCounts walked_counts(const std::vector<GridAxis>& axes) {
-  BlockCounts counts;
-  for (const GridAxis& axis : axes) counts.push_back(kBlockSteps[0] * axis.runs.front().tile);
-  return counts;
 }
 
 /// Where the other axes have their likely extents.
@@ -170,6 +182,12 @@ PricedCell priced_cell(const Grid& grid, std::size_t cell, const BlockCounts& re
       priced.before = PositionsBefore{axis, extent / first.tile * first.tile};
   }
   return priced;
+}
+
+/// Are there cells that add to the sums of others?
+bool has_adding_cells(const std::vector<GridAxis>& axes) {
+  return std::any_of(axes.begin(), axes.end(),
+                     [](const GridAxis& axis) { return axis.reduced && axis.runs.size() > 1; });
 }
 
 /// The first cell along all reduced axes never adds.
@@ -256,7 +274,7 @@ struct MaskedCell {
   std::size_t cell = 0;
   const BlockCounts &counts, &tiles;
 };
-using BlockLowering = std::function<std::optional<Program>(const BlockCounts&)>;
+using BlockLowering = std::function<std::shared_ptr<const Program>(const BlockCounts&)>;
 
 /// Every number that a masked run serves gives the same block but for extents. `ambiguous`: not known which ones.
 bool add_masks(const MaskedCell& of, const HardwareModel& model, const BlockLowering& lowered, Block& block,
@@ -300,21 +318,27 @@ std::int64_t walked(const BlockCounts& of_schedule, std::int64_t tile, std::int6
   return count;
 }
 
+std::string dims_of(const std::vector<GridAxis>& axes) {
+  std::string dims;
+  for (const GridAxis& axis : axes) dims += (dims.empty() ? "" : ", ") + axis.dim;
+  return dims;
+}
+
 class GridBuilder {
  public:
   /// `masks`: sums in lanes may be rounded up, with loads that end under a mask.
-  GridBuilder(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
-              const GridSchedules& schedules, bool masks)
-      : model_(model), options_(options), schedules_(schedules), masks_(masks) {
+  GridBuilder(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules, bool masks)
+      : model_(lowered.model()), options_(lowered.options()), lowered_(lowered), schedules_(schedules), masks_(masks) {
     grid_.shape = shape;
     grid_.schedule = schedules.main;
   }
 
-  Result<Grid> run() {
+  /// Without blocks if they would be more.
+  Result<Grid> run(std::size_t most_bodies) {
     for (std::size_t axis = 0; axis < axes().size(); ++axis)
       tiles_.push_back(tiles_of(grid_.schedule, axes()[axis].dim));
     if (!find_tiles()) return std::move(why_);
-    round_up_sums(grid_, masks_, model_, options_);
+    round_up_sums(grid_, masks_, lowered_);
     for (std::size_t axis = 0; axis < axes().size(); ++axis) rest_steps_.push_back(rest_step_of(axes()[axis]));
     for (std::size_t axis = 0; axis < axes().size(); ++axis)
       if (!add_rests(axis)) return std::move(why_);
@@ -323,12 +347,11 @@ class GridBuilder {
     if (block_count(grid_) * 2 > kMostBlocks)
       return refused(
           fmt::format("its tiles leave {} blocks of rests; at most {} are made", block_count(grid_), kMostBlocks / 2));
-    const bool adds = std::any_of(axes().begin(), axes().end(),
-                                  [](const GridAxis& axis) { return axis.reduced && axis.runs.size() > 1; });
-    for (const bool adding : {false, true})
-      for (std::size_t cell = 0; (!adding || adds) && cell < block_count(grid_); ++cell)
-        if (!add_block(cell, adding)) return std::move(why_);
     grid_.order = order_of(grid_.schedule, axes());
+    if (least_bodies(grid_) > most_bodies) return std::move(grid_);
+    for (const bool adding : {false, true})
+      for (std::size_t cell = 0; (!adding || has_adding_cells(axes())) && cell < block_count(grid_); ++cell)
+        if (!add_block(cell, adding)) return std::move(why_);
     if (auto problems = unprintable_blocks(grid_, model_); !problems.empty()) return problems;
     return std::move(grid_);
   }
@@ -341,8 +364,8 @@ class GridBuilder {
     return why_;
   }
 
-  std::optional<Program> lowered(const Schedule& schedule, const BlockCounts& counts, bool adds) const {
-    return lowered_block(grid_.shape, schedule, counts, adds, model_, options_);
+  std::shared_ptr<const Program> lowered(const Schedule& schedule, const BlockCounts& counts, bool adds) const {
+    return lowered_.of(grid_.shape, schedule, counts, adds);
   }
 
   /// A block whose axes all are walked, with these tiles.
@@ -364,9 +387,7 @@ class GridBuilder {
       largest.push_back(
           std::accumulate(tiles.begin(), tiles.end(), std::int64_t{1}, [](auto a, auto b) { return std::lcm(a, b); }));
     if (!walks(largest, grid_.schedule)) {
-      std::string dims;
-      for (const GridAxis& axis : axes()) dims += (dims.empty() ? "" : ", ") + axis.dim;
-      refused("no loops of the schedule take any number of tiles of " + dims);
+      refused("no loops of the schedule take any number of tiles of " + dims_of(axes()));
       return false;
     }
     for (std::size_t axis = 0; axis < axes().size(); ++axis) {
@@ -391,11 +412,11 @@ class GridBuilder {
       return false;
     }
     const std::size_t tiles = runs.size();
-    std::optional<Program> last;
+    std::shared_ptr<const Program> last;
     std::int64_t room = 0;  // lanes that the mask of the last run has left
     const std::int64_t step = rest_steps_[axis];
     for (std::int64_t rest = step; rest < tile; rest += step) {
-      std::optional<Program> program = rest_program(axis, rest);
+      std::shared_ptr<const Program> program = rest_program(axis, rest);
       if (!program) {  // position by position
         runs.resize(tiles);
         runs.push_back({1, 0, 0});
@@ -419,10 +440,10 @@ class GridBuilder {
     return true;
   }
   /// By the first schedule that lowers; none: the scalar one alone does.
-  std::optional<Program> rest_program(std::size_t axis, std::int64_t rest) const {
+  std::shared_ptr<const Program> rest_program(std::size_t axis, std::int64_t rest) const {
     BlockCounts counts = walked_counts(axes());
     counts[axis] = rest;
-    std::optional<Program> program;
+    std::shared_ptr<const Program> program;
     for (const auto* list : {&schedules_.rests, &schedules_.others})
       for (std::size_t n = 0; n < list->size() && !program; ++n) program = lowered((*list)[n], counts, false);
     return program;
@@ -446,8 +467,7 @@ class GridBuilder {
   void cut_rests(std::size_t axis, bool halves) {
     const std::int64_t step = rest_steps_[axis];
     const std::int64_t smaller = smaller_tile(axes()[axis].runs.back().high + step, step, halves);
-    BlockCounts tiles;
-    for (const GridAxis& one : axes()) tiles.push_back(one.runs.front().tile);
+    BlockCounts tiles = first_tiles(axes());
     tiles[axis] = smaller;
     std::vector<Schedule> cut;
     for (const std::vector<Schedule>* list : {&schedules_.rests, &std::as_const(smaller_)})
@@ -460,7 +480,6 @@ class GridBuilder {
     add_smaller_tile(axes()[axis].runs, smaller);
   }
   const DimRun& run_of(std::size_t cell, std::size_t axis) const { return ::isamap::run_of(axes(), cell, axis); }
-
   bool add_block(std::size_t cell, bool adding) {
     if (adding && only_starts(axes(), cell)) {
       grid_.blocks.emplace_back();
@@ -523,11 +542,11 @@ class GridBuilder {
         for (std::size_t axis = 0; axis < axes().size(); ++axis)
           counts.push_back(tiles[axis] > 0 ? walked(tiles_[axis], tiles[axis], steps)
                                            : sample_of(run_of(cell, axis), rest_steps_[axis], shift));
-        auto program = lowered(schedule, counts, adding);
+        const auto program = lowered(schedule, counts, adding);
         if (!program) break;
         auto loops = tile_loops(*program, model_, grid_.shape, counts, tiles);
         if (!loops) break;
-        Block block{std::move(*program), schedule, std::move(loops->loops), std::move(loops->grown), {}};
+        Block block{*program, schedule, std::move(loops->loops), std::move(loops->grown), {}};
         ambiguous = false;
         const auto again = [&](const BlockCounts& other) { return lowered(schedule, other, adding); };
         if (!add_masks({axes(), rest_steps_, cell, counts, tiles}, model_, again, block, ambiguous)) continue;
@@ -540,6 +559,7 @@ class GridBuilder {
 
   const HardwareModel& model_;
   const CompileOptions& options_;
+  LoweredBlocks& lowered_;
   const GridSchedules& schedules_;
   const bool masks_;
   Grid grid_;
@@ -553,12 +573,32 @@ class GridBuilder {
 
 }  // namespace
 
-Result<Grid> build_grid(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
-                        const GridSchedules& schedules) {
+std::shared_ptr<const Program> LoweredBlocks::of(const GridShape& shape, const Schedule& schedule,
+                                                 const std::vector<std::int64_t>& counts, bool adds) {
+  const std::string key =
+      fmt::format("{} {} {}\n{}", rounding_of(shape), fmt::join(counts, ","), adds, print(schedule));
+  const auto [known, is_new] = known_.try_emplace(key);
+  if (is_new) known->second = lowered_block(shape, schedule, counts, adds, model_, options_);
+  return known->second;
+}
+
+Result<Grid> build_grid(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules,
+                        std::size_t most_bodies) {
   const auto is_summed = [&](const GridAxis& axis) { return is_in_sum_lanes(schedules.main, axis); };
   if (std::any_of(shape.axes.begin(), shape.axes.end(), is_summed))
-    if (auto grid = GridBuilder(shape, model, options, schedules, true).run()) return grid;
-  return GridBuilder(shape, model, options, schedules, false).run();
+    if (auto grid = GridBuilder(shape, lowered, schedules, true).run(most_bodies)) return grid;
+  return GridBuilder(shape, lowered, schedules, false).run(most_bodies);
+}
+
+std::size_t least_bodies(const Grid& grid) {
+  const std::vector<GridAxis>& axes = grid.shape.axes;
+  std::set<std::pair<std::size_t, bool>> bodies;
+  for (std::size_t cell = 0; cell < block_count(grid); ++cell) {
+    const std::size_t shared = cell_of_short_tiles(grid, cell).value_or(cell);
+    bodies.emplace(shared, false);
+    if (has_adding_cells(axes) && !only_starts(axes, cell)) bodies.emplace(shared, true);
+  }
+  return bodies.size();
 }
 
 double code_of(const Grid& grid) {

@@ -2,6 +2,10 @@
 #pragma once
 // The grid of blocks of one statement by one schedule (include/isamap/block_program.h), and what it costs.
 
+#include <map>
+#include <memory>
+#include <string>
+
 #include "isamap/block_program.h"
 #include "isamap/compile.h"
 
@@ -24,10 +28,33 @@ struct GridSchedules {
   double most_code = kMostGridCode;  ///< loops and calls
 };
 
+/// Programs of blocks of one statement, kept: schedules of several grids, and steps of one, ask for the same.
+class LoweredBlocks {
+ public:
+  LoweredBlocks(const HardwareModel& model, const CompileOptions& options) : model_(model), options_(options) {}
+
+  const HardwareModel& model() const { return model_; }
+  const CompileOptions& options() const { return options_; }
+  /// With so many positions along each axis; null: it does not lower. `shape`: of the statement, or rounded up.
+  std::shared_ptr<const Program> of(const GridShape& shape, const Schedule& schedule,
+                                    const std::vector<std::int64_t>& counts, bool adds);
+
+ private:
+  const HardwareModel& model_;
+  const CompileOptions& options_;
+  std::map<std::string, std::shared_ptr<const Program>> known_;
+};
+
+constexpr std::size_t kAnyBodies = static_cast<std::size_t>(-1);
+
 /// Finds the tiles whose number may be any, and lowers a block for each combination of runs. An error says what stands
-/// against it: a dim that no loop of the schedule walks, too many rests, a block that does not lower.
-Result<Grid> build_grid(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
-                        const GridSchedules& schedules);
+/// against it: a dim that no loop of the schedule walks, too many rests, a block that does not lower. A grid of more
+/// bodies than `most_bodies` (`least_bodies`) has its runs, and no blocks, which take most of the time.
+Result<Grid> build_grid(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules,
+                        std::size_t most_bodies = kAnyBodies);
+
+/// Of a grid with runs: bodies of code that it has if all cells that may share one by short tiles do.
+std::size_t least_bodies(const Grid& grid);
 
 /// Loops and calls in the text of all blocks.
 double code_of(const Grid& grid);

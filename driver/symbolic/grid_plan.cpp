@@ -94,22 +94,23 @@ PlannedGrid planned_grid(const GridShape& shape, const Schedule& schedule, const
   return found;
 }
 
-Diagnostics complete(PlannedGrid& plan, const GridShape& shape, const HardwareModel& model,
-                     const CompileOptions& options) {
-  Diagnostics why;
+void complete(PlannedGrid& plan, const GridShape& shape, LoweredBlocks& lowered, std::size_t most_bodies) {
   const bool has_instruction = !uses_no_instruction(plan.grid.schedule);
   while (!plan.lowered && !plan.next.empty()) {
-    const GridSchedules schedules = std::move(plan.next.front());
+    auto grid = build_grid(shape, lowered, plan.next.front(), plan.cut ? kAnyBodies : most_bodies);
+    if (grid && grid->blocks.empty()) {
+      plan.grid = std::move(*grid);
+      plan.cut = true;
+      return;
+    }
     plan.next.erase(plan.next.begin());
-    auto grid = build_grid(shape, model, options, schedules);
     plan.lowered = static_cast<bool>(grid);
     if (grid)
       plan.grid = std::move(*grid);
-    else if (why.empty())
-      why = grid.diagnostics();
+    else if (plan.why_not.empty())
+      plan.why_not = grid.diagnostics();
   }
-  if (plan.lowered && has_instruction && uses_no_instruction(plan.grid.schedule)) plan.why_scalar = why;
-  return why;
+  if (plan.lowered && has_instruction && uses_no_instruction(plan.grid.schedule)) plan.why_scalar = plan.why_not;
 }
 
 Schedule with_early_copies(const GridShape& shape, Schedule schedule, const HardwareModel& model) {

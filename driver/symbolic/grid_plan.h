@@ -12,7 +12,9 @@ namespace isamap {
 struct PlannedGrid {
   Grid grid;  ///< only a shape and a schedule at first
   bool lowered = false;
+  bool cut = false;                      ///< the grid has its runs, and no blocks yet
   std::vector<GridSchedules> next = {};  ///< to be tried in order
+  Diagnostics why_not = {};              ///< the problems of the first schedule that does not allow it
   Diagnostics why_scalar = {};           ///< it is scalar code in place of instructions: what stands against these
 };
 
@@ -20,10 +22,9 @@ struct PlannedGrid {
 PlannedGrid planned_grid(const GridShape& shape, const Schedule& schedule, const std::vector<Schedule>& all,
                          const HardwareModel& model);
 
-/// Lowers the blocks of the first of its schedules that allows it; `lowered` says whether one did. The problems of the
-/// first one that does not.
-Diagnostics complete(PlannedGrid& plan, const GridShape& shape, const HardwareModel& model,
-                     const CompileOptions& options);
+/// Lowers the blocks of the first of its schedules that allows it; `lowered` says whether one did. With more bodies
+/// than `most_bodies` it finds the runs only, once: `cut`.
+void complete(PlannedGrid& plan, const GridShape& shape, LoweredBlocks& lowered, std::size_t most_bodies = kAnyBodies);
 
 /// Copies of inputs are packed before all loops: cells of the grid share those (program/shared_copies.h).
 Schedule with_early_copies(const GridShape& shape, Schedule schedule, const HardwareModel& model);

@@ -27,6 +27,9 @@ struct CellWork {
   const CostModelFactory& costs;
 };
 
+/// The cell with tiles whose block may serve this one, which has what tiles of another axis leave, too; nothing: none.
+std::optional<std::size_t> cell_of_short_tiles(const Grid& grid, std::size_t cell);
+
 class ShortBlocks {
  public:
   /// Cells are asked for in order, and those of tiles are in the grid before their rests.
@@ -37,9 +40,6 @@ class ShortBlocks {
   std::optional<Block> serving(std::size_t cell, bool adding);
 
  private:
-  std::optional<std::size_t> axis_of(std::size_t cell) const;
-  const DimRun& run(std::size_t cell, std::size_t axis) const;
-  std::size_t with_first_runs(std::size_t cell, const std::function<bool(std::size_t)>& first) const;
   std::optional<Block> made(std::size_t cell, std::size_t axis, bool adding) const;
   bool is_worth(std::size_t cell, std::size_t axis, const Block& block) const;
   bool shares_copies(std::size_t cell, std::size_t axis, const Block& block) const;

@@ -1058,7 +1058,10 @@ TEST(PackedConstants, EachBlockReadsTheCopyOfItsSchedule) {
   const auto shape = grid_shape(kernel, 0);
   ASSERT_TRUE(shape) << render(shape.diagnostics());
   const Schedule narrow = schedule_of(half);
-  auto grid = build_grid(*shape, vector_machine(), {}, {schedule_of(packed_weights), {narrow}, {}, narrow});
+  const HardwareModel machine = vector_machine();
+  const CompileOptions options;
+  LoweredBlocks lowered(machine, options);
+  auto grid = build_grid(*shape, lowered, {schedule_of(packed_weights), {narrow}, {}, narrow});
   ASSERT_TRUE(grid) << render(grid.diagnostics());
   SymbolicProgram program = *weights_grid().program;
   program.grids = {std::move(*grid)};
