@@ -1043,6 +1043,32 @@ TEST(PackedConstants, HeavyServeImagesOfAnySize) {
   EXPECT_FALSE(right_at(unpacked, 2, 9, 9));
 }
 
+/// A grid of many bodies of code has runs first, which say how many there are at least; the same runs with its blocks.
+TEST(BlockGrids, RunsOfManyBodiesComeBeforeTheirBlocks) {
+  const SymbolicKernel kernel = symbolic_kernel(weights);
+  const auto sample = bind(kernel, {{"N", 2}, {"H", 24}, {"W", 24}});
+  const auto schedule = parse_schedule(packed_weights, "s.yaml", *sample, vector_machine());
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto shape = grid_shape(kernel, 0);
+  ASSERT_TRUE(shape) << render(shape.diagnostics());
+  const HardwareModel machine = vector_machine();
+  const CompileOptions options;
+  LoweredBlocks lowered(machine, options);
+  const GridSchedules schedules{*schedule, {*schedule}, {}, *schedule};
+  const auto whole = build_grid(*shape, lowered, schedules);
+  ASSERT_TRUE(whole) << render(whole.diagnostics());
+  const auto runs = build_grid(*shape, lowered, schedules, least_bodies(*whole) - 1);
+  ASSERT_TRUE(runs) << render(runs.diagnostics());
+  EXPECT_TRUE(runs->blocks.empty());
+  EXPECT_EQ(block_count(*runs), block_count(*whole));
+  EXPECT_LE(least_bodies(*runs), body_count(*whole));
+  const auto again = build_grid(*shape, lowered, schedules, least_bodies(*whole));
+  ASSERT_TRUE(again) << render(again.diagnostics());
+  ASSERT_EQ(again->blocks.size(), whole->blocks.size());
+  for (std::size_t b = 0; b < whole->blocks.size(); ++b)
+    EXPECT_EQ(print(again->blocks[b].program, machine), print(whole->blocks[b].program, machine));
+}
+
 /// Blocks of rests by a schedule of their own, whose panels are half as wide: each block reads the copy of its
 /// schedule.
 TEST(PackedConstants, EachBlockReadsTheCopyOfItsSchedule) {
