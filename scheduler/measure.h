@@ -47,9 +47,9 @@ constexpr double as_fast = 1.01;
 
 /// Programs that are timed beside compilers, and which of them are timed alone. Measured with the 24 cheapest
 /// candidates of two searches each of gemm, conv2d and pointwise on x86_avx2 (bench/screening.py; a Zen 5, two
-/// processors that others used too, real-time priority): times beside compilers are 0.98 to 1.01 of those alone for
-/// eight programs of ten, in proportion to the fastest. The fastest finalist then took 1.00 (five times) and 1.01 times
-/// as long as the fastest of all 24. Without priority on another machine the former were 0.86 to 1.46.
+/// processors that others used too, real-time priority): times beside compilers are 0.98 to 1.02 of those alone for
+/// eight programs of ten, in proportion to the fastest. The chosen program then took 1.00 (four times) and 1.01 (twice)
+/// times as long as the fastest of all 24. Without priority on another machine the former were 0.86 to 1.46.
 struct ScreeningOptions {
   /// Programs that were slower than the fastest by more than this are not.
   double worth_timing_alone = 1.1;
