@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/environment.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <string>
 
@@ -14,6 +15,12 @@ bool is_delivery(const std::string& text) {
   return !seed.empty() && seed.size() < 10 && seed.find_first_not_of("0123456789") == std::string::npos;
 }
 
+bool is_limit(const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  return *end == '\0' && number > 0 && std::isfinite(number);
+}
+
 }  // namespace
 
 std::optional<Diagnostic> environment_problem() {
@@ -25,6 +32,10 @@ std::optional<Diagnostic> environment_problem() {
   const std::string asked = counts == nullptr ? "" : counts;
   if (!asked.empty() && asked != "0" && asked != "1")
     return error("ISAMAP_EMULATION_COUNTS is '" + asked + "', which is none of: 0, 1", "1 counts requests");
+  const char* const seconds = std::getenv("ISAMAP_COMPILE_SECONDS");
+  if (seconds != nullptr && *seconds != '\0' && !is_limit(seconds))
+    return error("ISAMAP_COMPILE_SECONDS is '" + std::string(seconds) + "', which is no number above 0",
+                 "the seconds that a compiler may take; unset it for 300");
   return std::nullopt;
 }
 

@@ -128,6 +128,15 @@ TEST(Failures, ProblemsOfAllSizesAreListedOnce) {
   EXPECT_NE(said.err.find("i = 5: the same\n"), std::string::npos) << said.err;
 }
 
+TEST(Failures, ALimitOfCompilersIsANumberAboveZero) {
+  for (const char* const wrong : {"abc", "0", "-1", "3s", "inf"}) {
+    const Setting limit("ISAMAP_COMPILE_SECONDS", wrong);
+    const Said said = isamap(gemm_words("map", "scalar_c", "i=4,j=4,k=4"));
+    EXPECT_EQ(said.code, 2);
+    EXPECT_NE(said.err.find("ISAMAP_COMPILE_SECONDS is '" + std::string(wrong)), std::string::npos) << said.err;
+  }
+}
+
 TEST(Failures, ACompilerThatTakesTooLongIsALimit) {
   const Folder folder;
   const std::string slow =
