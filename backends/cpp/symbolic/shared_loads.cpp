@@ -69,7 +69,7 @@ class WrittenOut {
       if (!(is_move(model_.instruction(call.instruction)) ? take_load(call) : take_sum(call))) return std::nullopt;
     const auto distinct = static_cast<double>(loads_.size());
     if (sums_.empty() || distinct > kWorthSharing * static_cast<double>(load_count_)) return std::nullopt;
-    if (!choose_passing() || !fits() || !order()) return std::nullopt;
+    if (!choose_streamed() || !fits() || !order()) return std::nullopt;
     return nodes();
   }
   /// Of registers that hold loaded values.
@@ -108,8 +108,9 @@ class WrittenOut {
       found = keys_.insert(found, same);
       loads_.push_back(call);
     }
-    held_[slot_of(call.operands[0])] = static_cast<int>(found - keys_.begin());
-    return true;
+    const Slot slot = slot_of(call.operands[0]);
+    held_[slot] = static_cast<int>(found - keys_.begin());
+    return unread_.insert(slot).second;  // else a load of a part of the register, or one that nobody reads
   }
   bool take_sum(const Call& call) {
     if (!updates(model_.instruction(call.instruction), call) || !call.masks.empty() ||
@@ -119,6 +120,7 @@ class WrittenOut {
     for (std::size_t p = 1; p < call.operands.size(); ++p) {
       const auto held = held_.find(slot_of(call.operands[p]));
       if (held == held_.end()) return false;
+      unread_.erase(held->first);
       sum.values.push_back(held->second);
     }
     accumulators_.insert(slot_of(call.operands[0]));
@@ -129,24 +131,24 @@ class WrittenOut {
   BufferId source(int load) const { return loads_[static_cast<std::size_t>(load)].operands[1].buffer; }
 
   /// The input of which one element is in a register at a time: the one with most of them. Each sum reads one.
-  bool choose_passing() {
+  bool choose_streamed() {
     std::map<BufferId, int> counts;
     for (std::size_t n = 0; n < loads_.size(); ++n) ++counts[source(static_cast<int>(n))];
-    passing_ = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
-                 return a.second < b.second;
-               })->first;
+    streamed_ = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
+                  return a.second < b.second;
+                })->first;
     return std::all_of(sums_.begin(), sums_.end(), [&](const Sum& sum) {
-      return std::count_if(sum.values.begin(), sum.values.end(), [&](int v) { return passes(v); }) == 1;
+      return std::count_if(sum.values.begin(), sum.values.end(), [&](int v) { return is_streamed(v); }) == 1;
     });
   }
-  bool passes(int value) const { return value >= 0 && source(value) == passing_; }
-  int passing_value(const Sum& sum) const {
-    return *std::find_if(sum.values.begin(), sum.values.end(), [&](int v) { return passes(v); });
+  bool is_streamed(int value) const { return value >= 0 && source(value) == streamed_; }
+  int streamed_value(const Sum& sum) const {
+    return *std::find_if(sum.values.begin(), sum.values.end(), [&](int v) { return is_streamed(v); });
   }
 
   bool fits() const {
     const auto kept = std::count_if(loads_.begin(), loads_.end(),
-                                    [&](const Call& load) { return load.operands[1].buffer != passing_; });
+                                    [&](const Call& load) { return load.operands[1].buffer != streamed_; });
     const Memory& memory = model_.memory(program_.buffers[loads_.front().operands[0].buffer.index()].memory);
     const auto same_file = [&](const Slot& slot) {
       return &model_.memory(program_.buffers[slot.first.index()].memory) == &memory;
@@ -155,19 +157,19 @@ class WrittenOut {
            static_cast<std::int64_t>(accumulators_.size()) + kept + 1 + kSpare <= memory.count;
   }
 
-  /// Of the passing elements, so that each sum adds its terms as before. False: there is none.
+  /// Of the streamed elements, so that each sum adds its terms as before. False: there is none.
   bool order() {
     std::vector<std::set<int>> before(loads_.size());
     std::map<Slot, int> last;
     for (const Sum& sum : sums_) {
-      const int value = passing_value(sum);
+      const int value = streamed_value(sum);
       const auto [at, is_first] = last.try_emplace(slot_of(sum.call.operands[0]), value);
       if (!is_first && at->second == value) return false;  // two terms of one element
       if (!is_first) before[static_cast<std::size_t>(value)].insert(at->second);
       at->second = value;
     }
     std::set<int> left;
-    for (const Sum& sum : sums_) left.insert(passing_value(sum));
+    for (const Sum& sum : sums_) left.insert(streamed_value(sum));
     while (!left.empty()) {
       const auto ready = std::find_if(left.begin(), left.end(), [&](int value) {
         const auto& needed = before[static_cast<std::size_t>(value)];
@@ -183,7 +185,7 @@ class WrittenOut {
   /// Values that are kept of those that are loaded into this buffer.
   std::int64_t kept_count(BufferId id) const {
     return std::count_if(loads_.begin(), loads_.end(), [&](const Call& load) {
-      return load.operands[0].buffer == id && load.operands[1].buffer != passing_;
+      return load.operands[0].buffer == id && load.operands[1].buffer != streamed_;
     });
   }
   /// A register of its own for each value of this input.
@@ -212,18 +214,18 @@ class WrittenOut {
   std::vector<Node> nodes() {
     std::vector<Node> made;
     std::set<int> loaded;
-    for (const int passing : order_) {
-      Call load = loads_[static_cast<std::size_t>(passing)];
+    for (const int streamed : order_) {
+      Call load = loads_[static_cast<std::size_t>(streamed)];
       load.operands[0] = loads_[static_cast<std::size_t>(order_.front())].operands[0];
       const Ref place = load.operands[0];
       pinned_.insert(place.buffer.value);
       made.push_back(Node{std::move(load)});
       for (const Sum& sum : sums_) {
-        if (passing_value(sum) != passing) continue;
+        if (streamed_value(sum) != streamed) continue;
         Call call = sum.call;
         for (std::size_t p = 1; p < call.operands.size(); ++p) {
           const int value = sum.values[p];
-          if (passes(value)) {
+          if (is_streamed(value)) {
             call.operands[p].buffer = place.buffer;
             replace_slots(call.operands[p], place);
             continue;
@@ -254,9 +256,10 @@ class WrittenOut {
   std::vector<Call> loads_, keys_;  ///< distinct ones; as keys without their registers
   std::int64_t load_count_ = 0;
   std::map<Slot, int> held_;  ///< loads, by the register that holds their value
+  std::set<Slot> unread_;     ///< registers that nothing has read since their load
   std::set<Slot> accumulators_;
   std::vector<Sum> sums_;
-  BufferId passing_;
+  BufferId streamed_;
   std::vector<int> order_;
   std::map<BufferId, BufferId> kept_;
   std::map<int, std::int64_t> slots_;      ///< of kept values
@@ -269,12 +272,12 @@ class LoadSharing {
   LoadSharing(Program& program, const HardwareModel& model, const RuntimeNumbers& numbers)
       : program_(program), model_(model), numbers_(numbers) {}
 
-  void walk(std::vector<Node>& nodes) {
+  void visit(std::vector<Node>& nodes) {
     std::vector<Node> made;
     for (Node& node : nodes) {
       if (auto* guard = std::get_if<Guard>(&node.is)) {
-        walk(guard->then);
-        walk(guard->otherwise);
+        visit(guard->then);
+        visit(guard->otherwise);
       }
       auto* loop = std::get_if<Loop>(&node.is);
       auto written = loop != nullptr ? steps(*loop) : std::nullopt;
@@ -293,7 +296,7 @@ class LoadSharing {
     std::vector<Call> calls;
     const bool short_enough = write_out({Node{loop}}, {}, numbers_, calls);
     const bool is_marked = loop.unroll;
-    if (!is_marked) walk(loop.body);
+    if (!is_marked) visit(loop.body);
     if (!short_enough || is_marked) return std::nullopt;
     WrittenOut written(program_, model_);
     auto nodes = written.run(calls);
@@ -314,7 +317,7 @@ class LoadSharing {
 
 std::set<std::int32_t> share_loads(Program& program, const HardwareModel& model, const RuntimeNumbers& numbers) {
   LoadSharing sharing(program, model, numbers);
-  sharing.walk(program.body);
+  sharing.visit(program.body);
   return std::move(sharing).pinned();
 }
 
