@@ -12,7 +12,7 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t largest_block = 64;
+constexpr std::int64_t largest_block = 64, smallest_block = 4;  // bytes: small ones are exact, and take longer
 
 using Clock = std::vector<std::int64_t>;
 
@@ -30,20 +30,12 @@ class Planner {
     last_write_.resize(model.memories().size());
     last_read_.resize(model.memories().size());
     blocks_.assign(model.memories().size(), largest_block);
-    for (std::size_t m = 0; m < blocks_.size(); ++m)  // each register is a block, or several
-      if (const Memory& memory = model.memories()[m]; memory.is_register() && memory.size > 0)
-        blocks_[m] = std::gcd(largest_block, memory.size);
-    for (const Buffer& buffer : program.buffers) {
-      if (buffer.memory == model.home() || buffer.slots >= 0 || buffer.strides.size() < 2) continue;
-      const std::int64_t apart = *std::max_element(buffer.strides.begin(), buffer.strides.end()) * bytes(buffer.dtype);
-      std::int64_t& block = blocks_[buffer.memory.index()];
-      block = std::max<std::int64_t>(1, std::gcd(block, std::gcd(buffer.address, apart)));
-    }
   }
 
   Result<std::vector<CallTokens>> plan() {
     if (!unit_.valid()) return std::move(plan_);
     const LoopSlots slots(program_);
+    find_blocks(slots);
     loop_line(program_, model_, slots,
               {[this](const CallSite& site, const std::int64_t* loops) { call(site, loops); },
                [this](const Node&, const std::int64_t*) { wait_for_all(); }, [](const std::string&) {},
@@ -53,6 +45,21 @@ class Planner {
   }
 
  private:
+  /// Every use of a scratchpad or register begins at a multiple of its block, so two share one only where their bytes
+  /// meet, but for those that begin at parts of the smallest block.
+  void find_blocks(const LoopSlots& slots) {
+    OperandSpans spans(program_, model_);  // of its own: call sites are those of one walk
+    const auto begin_at = [&](const CallSite& site, const std::int64_t* loops) {
+      for (const Span& span : spans(site, loops))
+        if (!span.empty() && span.memory != model_.home()) {
+          std::int64_t& block = blocks_[span.memory.index()];
+          block = std::max(smallest_block, std::gcd(block, span.low));
+        }
+    };
+    loop_line(program_, model_, slots,
+              {begin_at, [](const Node&, const std::int64_t*) {}, [](const std::string&) {}, [] { return false; }});
+  }
+
   /// An issued command: position of its tokens, and its vector clock.
   struct Issued {
     std::size_t call = 0;
@@ -192,8 +199,7 @@ class Planner {
   std::vector<Clock> known_;
   std::vector<std::vector<Issued>> history_;
   Table last_write_, last_read_;
-  std::vector<std::int64_t>
-      blocks_;  ///< by memory: bytes tracked as one block; tiles of a double buffer, and registers, share none
+  std::vector<std::int64_t> blocks_;  ///< by memory: bytes tracked as one block
   std::vector<CallTokens> plan_;
   std::optional<Diagnostic> problem_;
 };

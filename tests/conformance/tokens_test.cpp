@@ -7,6 +7,7 @@
 #include "backends/assembly/printer.h"
 #include "backends/encoding/word.h"
 #include "backends/simulator/simulate.h"
+#include "isamap/frontends.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {
@@ -19,8 +20,8 @@ struct PrintedTokens {
   std::vector<std::string> lines;
 };
 
-PrintedTokens printed(const std::string& machine, const Kernel& kernel) {
-  PrintedTokens p{load_model(machine), kernel, {}, {}};
+PrintedTokens printed(const HardwareModel& machine, const Kernel& kernel) {
+  PrintedTokens p{machine, kernel, {}, {}};
   p.compiled = compile(kernel, p.model);
   EXPECT_TRUE(p.compiled.program) << p.compiled.problem;
   if (!p.compiled.program) return p;
@@ -34,6 +35,8 @@ PrintedTokens printed(const std::string& machine, const Kernel& kernel) {
   }
   return p;
 }
+
+PrintedTokens printed(const std::string& machine, const Kernel& kernel) { return printed(load_model(machine), kernel); }
 
 /// "right", "wrong", or what the simulator says.
 std::string outcome(const PrintedTokens& p, const std::vector<std::string>& lines) {
@@ -119,6 +122,22 @@ TEST(Tokens, OneBitOfAWordIsNoticed) {
 TEST(Tokens, PassThroughAThirdQueue) {
   const PrintedTokens p = printed("vta16", original("linear_s8"));
   ASSERT_EQ(outcome(p, p.lines), "right");
+}
+
+/// Tiles whose bytes do not meet do not wait for each other, wherever they begin: the first preload of weights waits
+/// for the first tile of them, not for the next one, which begins 392 bytes on.
+TEST(Tokens, TilesOfAnySizeAreApart) {
+  const auto machine = load_hardware(ISAMAP_SOURCE_DIR "/tests/conformance/models/odd_tiles.yaml", {});
+  ASSERT_TRUE(machine) << render(machine.diagnostics());
+  const auto kernel = kernel_from_formula("C[i,j] += A[i,k] * B[k,j]", "i=15,j=15,k=15", "A=bf16,B=bf16,C=f32");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  const PrintedTokens p = printed(machine->model, *kernel);
+  ASSERT_EQ(outcome(p, p.lines), "right");
+  const auto first = [&](const std::string& command) {
+    return *std::find_if(p.lines.begin(), p.lines.end(), [&](const std::string& l) { return l.starts_with(command); });
+  };
+  EXPECT_TRUE(first("dma.w ").ends_with("push1")) << first("dma.w ");
+  EXPECT_NE(first("pre ").find("pop1"), std::string::npos) << first("pre ");
 }
 
 }  // namespace
