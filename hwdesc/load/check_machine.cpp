@@ -84,6 +84,16 @@ void check_setters(Context& context) {
                              "add a setter: {name: .., unit: .., sets: [" + field + "], emit: ..}");
     }
   for (const Instruction& instruction : context.parts.instructions)
+    for (const Operand& operand : instruction.operands) {
+      const std::string& field = operand.state;
+      if (field.empty() || set.count(field) || kept_by_compiler(field, context) || known_at_entry(field, context))
+        continue;
+      context.problems.error(instruction.where,
+                             "operand '" + operand.name + "' of instruction '" + instruction.name + "' is '" + field +
+                                 "', which no instruction sets",
+                             "add a setter: {name: .., unit: .., sets: [" + field + "], emit: ..}");
+    }
+  for (const Instruction& instruction : context.parts.instructions)
     for (const Condition& condition : conditions(instruction))
       for (const Reference& r : references(condition)) {
         const std::string field = field_of(instruction, r.object + "." + r.property, context);

@@ -244,21 +244,20 @@ void default_memory(Operand& operand, bool written, const SourceLocation& where,
   operand.memory = end;
 }
 
-std::optional<DType> state_dtype(const Operand& operand, const Context& context) {
-  const std::size_t dot = operand.state.find('.');
+/// "st.scale"; nullptr: no such field.
+const StateField* field_named(const std::string& name, const Context& context) {
   for (const State& state : context.parts.states)
     for (const StateField& field : state.fields)
-      if (operand.state.substr(0, dot) == state.name && dot != std::string::npos &&
-          operand.state.substr(dot + 1) == field.name)
-        return field.dtype;
-  return std::nullopt;
+      if (name == state.name + "." + field.name) return &field;
+  return nullptr;
 }
 
 void default_dtypes(Reading& r) {
   auto& operands = r.instruction.operands;
   for (Operand& operand : operands) {
     if (operand.state.empty()) continue;
-    const auto field = state_dtype(operand, r.context);
+    const StateField* known = field_named(operand.state, r.context);
+    const std::optional<DType> field = known != nullptr ? known->dtype : std::nullopt;
     const auto real = [](const std::optional<DType>& type) { return type && is_float(*type); };
     if (operand.dtype && (real(operand.dtype) || real(field)) && operand.dtype != field)
       r.fail(place_of(r.entry.node, {"operands", operand.name, "dtype"}),
@@ -267,7 +266,7 @@ void default_dtypes(Reading& r) {
                  (field ? "numbers of type " + std::string(name(*field)) : "integers"),
              field ? "leave 'dtype' out: it is that of the field"
                    : "give the field a type: {dtype: " + std::string(name(*operand.dtype)) + "}");
-    if (!operand.dtype) operand.dtype = field;
+    if (!operand.dtype) operand.dtype = known != nullptr ? field : DType::f32;  // check_references: no such field
   }
   if (r.statements.size() == 1 && is_copy(r.statements[0]) && operands.size() == 2) {
     if (!operands[0].dtype) operands[0].dtype = operands[1].dtype;

@@ -38,15 +38,18 @@ std::optional<IdType> find_declared(const Node& node, const std::vector<Named>& 
   return std::nullopt;
 }
 
+/// Letters, digits, '_' and '-'.
+inline bool is_name(const std::string& text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; });
+}
+
 /// The checked name of an entry of `list`; "?" if there is none.
 template <class Named>
 std::string take_name(Fields& fields, const std::vector<Named>& list, const std::string& kind, Context& context) {
   const auto name = fields.text("name");
   if (!name) return "?";
-  const bool plain = !name->empty() && std::all_of(name->begin(), name->end(), [](unsigned char c) {
-    return std::isalnum(c) || c == '_' || c == '-';
-  });
-  if (!plain)
+  if (!is_name(*name))
     context.problems.error(fields.node().find("name")->where,
                            kind + " name '" + *name + "' may hold only letters, digits, '_' and '-'");
   for (const Named& other : list)

@@ -5,6 +5,7 @@
 
 #include "hwdesc/keys/types.h"
 #include "hwdesc/load/fields.h"
+#include "hwdesc/load/loader_names.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/hardware.h"
 
@@ -27,6 +28,9 @@ std::vector<const Node*> named_items(const Node& root, const std::string& key) {
 void check_top_level(const Node& root, Context& context) {
   Fields map(root, "file", "the hardware file", context);
   context.model.name = map.text("hardware").value_or("?");
+  if (const std::string& name = context.model.name; name != "?" && !is_name(name))
+    context.problems.error(root.find("hardware")->where,
+                           "hardware name '" + name + "' may hold only letters, digits, '_' and '-'");
   for (const char* list : {"units", "memories"}) map.check_there(list);
   if (const Node* tables = root.find("tables"))
     for (const auto& [name, rows] : tables->entries)

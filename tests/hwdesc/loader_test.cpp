@@ -266,6 +266,34 @@ TEST(Loader, ResetsHoldForEveryInstance) {
   EXPECT_NE(wrong("3", "q3").find("q3"), std::string::npos) << "there are q0, q1 and q2";
 }
 
+/// An operand that a state holds is set by a setter, as a need is; a field that is not there is named.
+TEST(Loader, OperandsOfStateHaveASetter) {
+  const auto said = [](const std::string& field, const std::string& setter) {
+    return render(load_text("hardware: h\nprogram: {language: asm}\nunits: [{name: host, scalar: true}, {name: u}]\n"
+                            "memories: [{name: ram, per: host, kind: dram, capacity: 1MiB}, {name: v, per: u, kind: "
+                            "scratchpad, capacity: 4KiB}]\nlinks: [{name: ld, from: ram, to: v}]\n"
+                            "states: [{name: q, per: u, fields: {scale: {dtype: f32}}}]\ninstructions:\n" +
+                            setter +
+                            "  - {name: ld, link: ld, compute: \"D[i] = S[i] * c[]\", dims: {i: 4}, operands: {D: "
+                            "{dtype: f32}, S: {dtype: f32}, c: {state: " +
+                            field + "}}, emit: \"ld {D}, {S}\"}\n")
+                      .diagnostics());
+  };
+  const std::string setter = "  - {name: set, unit: u, sets: [q.scale], emit: \"set {q.scale}\"}\n";
+  EXPECT_NE(said("q.scale", "").find("operand 'c' of instruction 'ld' is 'q.scale', which no instruction sets"),
+            std::string::npos);
+  EXPECT_EQ(said("q.scale", setter).find("no instruction sets"), std::string::npos) << said("q.scale", setter);
+  EXPECT_NE(said("q.scal", setter).find("no field 'scal'"), std::string::npos) << said("q.scal", setter);
+  EXPECT_EQ(said("q.scal", setter).find("has no dtype"), std::string::npos) << said("q.scal", setter);
+}
+
+TEST(Loader, TheNameOfTheMachineIsAName) {
+  const auto loaded = load_text(
+      "hardware: a b\nunits: [{name: u}]\n"
+      "memories: [{name: ram, per: u, kind: dram, capacity: 1MiB}]\n");
+  EXPECT_NE(render(loaded.diagnostics()).find("hardware name 'a b' may hold only"), std::string::npos);
+}
+
 TEST(Loader, ProgramsHaveOneTeamOfThreads) {
   const std::string threads = ", threads: {loop: \"#pragma omp parallel for\"}";
   const auto loaded = load_text("hardware: h\nprogram: {language: c++}\nunits:\n  - {name: socket, count: 2" + threads +
