@@ -242,6 +242,8 @@ std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, co
   add_exit(json, result.mappings.size(), result.limit_reached);
   json["kernel"] = kernel.name;
   json["target"] = model.name;
+  if (auto missing = missing_moves(result.mappings, model); !missing.empty())
+    json["missing_moves"] = std::move(missing);
   json["instructions"] = Json::array();
   for (std::size_t i = 0; i < model.instructions().size(); ++i) {
     if (!is_compute(model.instructions()[i])) continue;

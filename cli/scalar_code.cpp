@@ -19,7 +19,8 @@ std::string scalar_code_text(const std::vector<ScalarCode>& scalar) {
     text += "\n";
     for (std::size_t r = 1; r < std::min(code.reasons.size(), shown); ++r) text += "  " + code.reasons[r] + "\n";
     if (code.reasons.size() > shown)
-      text += fmt::format("  and {} more reasons: --json, isamap explain\n", code.reasons.size() - shown);
+      text += fmt::format("  and {} more reasons: --json{}\n", code.reasons.size() - shown,
+                          code.cause == ScalarCode::Cause::nothing_maps ? ", isamap explain" : "");
   }
   return text;
 }

@@ -18,6 +18,7 @@
 #include "cli/symbolic_verbs.h"
 #include "ir/verify/recurrence.h"
 #include "mapper/advice/layout_advice.h"
+#include "mapper/advice/missing_moves.h"
 #include "mapper/advice/rejection_report.h"
 #include "mapper/mapping_names.h"
 #include "mapper/match/instruction_tree.h"
@@ -119,6 +120,7 @@ std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapR
     for (const Refusal& refusal : refusals)
       if (refusal.statement == statement) text += refusal_text(refusal, model, files);
   }
+  for (const std::string& missing : missing_moves(result.mappings, model)) text += "note: " + missing + "\n";
   return text;
 }
 

@@ -342,6 +342,7 @@ Result<Node> parse_text(const std::string& text, const std::string& file) {
 }
 
 std::string nearest_file(const std::string& path) {
+  if (path == "-") return "/dev/stdin is the standard input; a file of this name is ./-";
   const std::filesystem::path given(path);
   const std::filesystem::path folder = given.has_parent_path() ? given.parent_path() : ".";
   std::vector<std::string> names;
@@ -360,6 +361,7 @@ std::string nearest_file(const std::string& path) {
     if (std::filesystem::path(name).extension() == given.extension() && ++count <= shown)
       alike += (alike.empty() ? "" : ", ") + name;
   const std::string where = folder == "." ? "the current folder" : "'" + folder.string() + "'";
+  if (count == 0 && !given.has_extension()) return where + " has no file without an extension";
   if (count == 0) return where + " has no file that ends in '" + given.extension().string() + "'";
   return where + " has " + alike + (count > shown ? ", ..." : "");
 }

@@ -272,6 +272,7 @@ std::vector<DType> types_to_try(const HardwareModel& model, const Instruction& i
 }
 
 std::string unsupported_reason(const HardwareModel& model, const Instruction& instruction) {
+  if (is_setter(instruction) && instruction.sets.empty()) return "it computes nothing and sets no state";
   if (is_setter(instruction)) return "a setter computes nothing; programs use it where an instruction needs its state";
   if (instruction.semantics.size() != 1) return "its semantics has several statements, which are not lowered yet";
   const Operand& out = instruction.operands[operand_of_access(instruction, 0).index()];

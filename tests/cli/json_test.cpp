@@ -103,6 +103,8 @@ TEST(JsonDocument, MapCoverageAndScheduleNameTheMoveThatIsMissing) {
   ASSERT_EQ(mappings["missing_moves"].size(), 2U);
   EXPECT_EQ(mappings["missing_moves"][0], note);
   EXPECT_FALSE(document({"map", example("gemm_s8"), "--target", "npu16"}).contains("missing_moves"));
+  EXPECT_NE(isamap({"explain", example("gemm_s8"), "--target", target}).out.find("note: " + note), std::string::npos);
+  EXPECT_EQ(document({"explain", example("gemm_s8"), "--target", target})["missing_moves"][0], note);
   const Folder suite;
   suite.write("gemm_s8.yaml", read_file(example("gemm_s8")));
   const Said covered = isamap({"coverage", "--target", target, "--suite", suite / ""});
