@@ -127,6 +127,10 @@ TensorData random_data(const Tensor& tensor, Fill fill, Random& random) {
   for (std::int64_t i = 0; i < count; ++i) {
     data.set(i, fill == Fill::integers ? random_integer(tensor, random) : random_real(tensor, random));
   }
+  // A zero point or a factor that happens to be 0 would hide what is done with it: another draw, if its range has one.
+  const bool one_number = fill == Fill::integers && count == 1 && !is_truth(tensor.dtype);
+  for (int draws = 0; one_number && draws < 64 && as_double(tensor.dtype, data.get(0)) == 0; ++draws)
+    data.set(0, random_integer(tensor, random));
   return data;
 }
 

@@ -8,6 +8,7 @@
 
 #include "ir/start.h"
 #include "ir/text/access_name.h"
+#include "mapper/match/body_match.h"
 #include "scheduler/lowering/border_guards.h"
 #include "scheduler/lowering/lower_nest_internal.h"
 #include "scheduler/lowering/lower_tree.h"
@@ -34,6 +35,35 @@ std::string spread_refusal(const Pairing& pairing, const TileLayout& holder, con
                          pairing.instruction->name, points, along);
   }
   return "";
+}
+
+bool is_product(const ScalarExpr& e) {
+  if (std::holds_alternative<Cast>(e.op)) return is_product(e.args[0]);
+  const auto* b = std::get_if<Binary>(&e.op);
+  return b && b->op == BinaryOp::mul;
+}
+
+/// Is dim m part of a sum of dims, as in A[i + t]? Then the operand has no padding of its own past the end of t.
+bool in_window(const Instruction& instruction, const Access& operand, std::size_t m) {
+  const std::string& name = instruction.statement().domain.dims[m].name;
+  return std::any_of(operand.index.begin(), operand.index.end(),
+                     [&](const AffineExpr& e) { return e.names().size() > 1 && e.names().contains(name); });
+}
+
+/// Is the body 0 wherever the inputs that move along instruction dim m are? Tiles of the others have no padding there:
+/// of (a - z) * b, with z the same along m, only b can make it 0. Nor has a window.
+bool zeros_add_nothing(const Computation& statement, const Pairing& pairing, std::size_t m) {
+  const std::string& dim = pairing.fused_dim_of[m];
+  const std::vector<Annihilator> all = annihilators(statement);
+  return is_product(statement.body) && std::any_of(all.begin(), all.end(), [&](const Annihilator& zeros) {
+           return std::all_of(zeros.begin(), zeros.end(), [&](const std::pair<int, double>& zero) {
+             const int access = zero.first + 1;
+             const int operand = pairing.operand_access[static_cast<std::size_t>(access)];
+             return zero.second == 0 && (dim.empty() || uses(access_of(statement, access), dim)) &&
+                    (operand < 0 ||
+                     !in_window(*pairing.instruction, access_of(pairing.instruction->statement(), operand), m));
+           });
+         });
 }
 
 class CallLowering : NestParts {
@@ -150,7 +180,7 @@ class CallLowering : NestParts {
   }
 
   // Extents of one call. A fixed extent larger than the tile means padding: any values along a parallel dim; along a
-  // reduction zeros in every input, which is right only for products (annihilator 0).
+  // reduction zeros in every input that has an end there, which have to leave the sum as it is.
   Result<std::vector<std::int64_t>> extents_here(const Scope& scope) {
     std::vector<std::int64_t> extents;
     for (std::size_t m = 0; m < instruction_->ranges.size(); ++m) {
@@ -167,7 +197,7 @@ class CallLowering : NestParts {
         continue;
       }
       if (own.kind == DimKind::reduction) {
-        if (!is_product(statement_.body))
+        if (!zeros_add_nothing(statement_, input_.pairing, m))
           return error(fmt::format("dim {} pads {} of {} points of {}, and zero padding changes the value of its body",
                                    own.name, full - valid, full, instruction_->name));
         if (is_float(statement_.body.type))  // integers are
@@ -177,12 +207,6 @@ class CallLowering : NestParts {
       extents.push_back(full);
     }
     return extents;
-  }
-
-  static bool is_product(const ScalarExpr& e) {
-    if (std::holds_alternative<Cast>(e.op)) return is_product(e.args[0]);
-    const auto* b = std::get_if<Binary>(&e.op);
-    return b && b->op == BinaryOp::mul;
   }
 
   // An addressed operand read past its valid part along a reduction must be 0 there.
@@ -196,7 +220,7 @@ class CallLowering : NestParts {
       const std::string& dim = input_.pairing.fused_dim_of[m];
       const std::int64_t valid = dim.empty() ? 1 : scope.tiles.at(dim).size;
       if (extents[m] == valid || instruction_->statement().domain.dims[m].kind != DimKind::reduction) continue;
-      if (in_window(operand, m) && zero_elsewhere(access, m)) continue;
+      if (in_window(*instruction_, operand, m) && zero_elsewhere(access, m)) continue;
       const AffineExpr form = AffineExpr::dim(dim.empty() ? "$" + instruction_->statement().domain.dims[m].name : dim);
       const auto c = std::find_if(holder.coordinates.begin(), holder.coordinates.end(),
                                   [&](const Coordinate& x) { return x.form == form; });
@@ -210,12 +234,6 @@ class CallLowering : NestParts {
     return "";
   }
 
-  // Is dim m part of a sum of dims, as in A[i + t]? Then the operand has no padding of its own past the end of t.
-  bool in_window(const Access& operand, std::size_t m) const {
-    const std::string& name = instruction_->statement().domain.dims[m].name;
-    return std::any_of(operand.index.begin(), operand.index.end(),
-                       [&](const AffineExpr& e) { return e.names().size() > 1 && e.names().contains(name); });
-  }
   // Then another factor must have zero padding along m, which its own check ensures.
   bool zero_elsewhere(int access, std::size_t m) const {
     const std::string& name = instruction_->statement().domain.dims[m].name;

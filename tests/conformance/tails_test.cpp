@@ -69,6 +69,23 @@ TEST(HeavyTails, OfTilesWhoseShapeIsState) {
                                   {20, 35, 65}});
 }
 
+/// Zeros beyond the end of k are in A and B only: z and y are the same along k, so (0 - z) * (0 - y) is a term more.
+TEST(Tails, OfDifferencesAddNothing) {
+  const HardwareModel model = load_model("x86_avx512");
+  const std::vector<std::pair<std::string, std::string>> sums = {
+      {"T[i] += (A[i,k] - z[i]) * (B[i,k] - y[i])", "A=s32,B=s32,z=s32,y=s32,T=s32"},
+      {"T[i] += (A[i,k] - z[i]) * B[i,k]", "A=s32,B=s32,z=s32,T=s32"}};
+  for (const auto& [sum, dtypes] : sums)
+    for (const int k : {13, 16, 29}) {
+      const auto kernel = kernel_from_formula(sum, "i=3,k=" + std::to_string(k), dtypes);
+      ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+      const Compiled compiled = compile(*kernel, model);
+      ASSERT_TRUE(compiled.program) << compiled.problem;
+      SCOPED_TRACE(sum + "\n" + print(compiled.scheduled->schedule));
+      EXPECT_EQ(interpreted_difference(*compiled.program, model, Fill::integers, 4), "");
+    }
+}
+
 /// [k/32, j/16, k/2%16, j%16, k%2] has room for whole groups of 32, of which k = 70 fills two and a part.
 TEST(Tails, RoomOfEveryDigitIsZero) {
   const auto loaded = load_hardware(ISAMAP_SOURCE_DIR "/tests/conformance/models/whole_tiles.yaml",
