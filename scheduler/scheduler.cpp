@@ -129,9 +129,11 @@ Diagnostics nothing_legal(const Computation& statement, const HardwareModel& mod
   return {d};
 }
 
-/// A heuristic found nothing: tries the constructive one, then points in order, within the budget of a small space.
-void fallback_search(const SearchSpace& space, Found& found, LoopOptions in_order, const ScheduleOptions& options,
+/// A heuristic found nothing: tries the constructive one, then points in order, within the budget of a small space, and
+/// the heuristic from the best of these, since points in order are those of one corner of the space.
+void fallback_search(const SearchSpace& space, Found& found, const LoopOptions& loop, const ScheduleOptions& options,
                      const CostModelFactory& costs) {
+  LoopOptions in_order = loop;
   in_order.known.clear();
   in_order.max_refused = options.fallback.most_refused;
   const auto look = [&](SearchStrategy& strategy, std::int64_t evaluations) {
@@ -148,6 +150,18 @@ void fallback_search(const SearchSpace& space, Found& found, LoopOptions in_orde
     look(**constructive, options.fallback.greedy);
   if (found.best || found.exhausted) return;
   if (const auto strategy = exhaustive(space)) look(*strategy, evaluations_in_order(space, options.fallback));
+  if (!found.best || found.exhausted || found.stopped) return;
+  LoopOptions from_best = loop;
+  from_best.known = {found.best->point};
+  const auto strategy = strategy_named(options.strategy, space, options.strategy_options, options.seed);
+  if (!strategy) return;
+  Found better = search(space, **strategy, costs, from_best);
+  found.evaluations += better.evaluations;
+  found.stopped = found.stopped || better.stopped;
+  if (!better.best || value(better.best->cost, options.objective) >= value(found.best->cost, options.objective)) return;
+  better.evaluations = found.evaluations;
+  better.stopped = found.stopped;
+  found = std::move(better);
 }
 
 /// Were mappings left without a schedule?

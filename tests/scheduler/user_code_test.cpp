@@ -231,6 +231,29 @@ TEST(UserCode, AModelThatRefusesEveryScheduleIsQuoted) {
   }
 }
 
+/// Points in order are those of one corner of the space: what they find is where the strategy begins again.
+TEST(UserCode, AStrategyThatFoundNothingBeginsAgainFromTheFirstLegalPoint) {
+  struct Late final : CostModel {
+    explicit Late(int& asked) : asked_(asked) {}
+    Result<Cost> estimate(const Candidate& candidate) override {
+      if (++asked_ <= 60) return error("not yet");
+      return closed_form_->estimate(candidate);
+    }
+    int& asked_;
+    std::unique_ptr<CostModel> closed_form_ = make_cost_model_closed_form();
+  };
+  const MappedProblem p = mapped_gemm();
+  ScheduleOptions options = cycles();
+  options.jobs = 1;
+  options.max_evaluations = 20;
+  options.fallback = {20, 40, 1000, 1000};  // 20 of the strategy, 20 greedy ones, 40 in order
+  int asked = 0;
+  options.costs = [&] { return std::make_unique<Late>(asked); };
+  const auto found = schedule(p.kernel, p.mapped, p.model, options);
+  ASSERT_TRUE(found) << render(found.diagnostics());
+  EXPECT_EQ(found->evaluations, 100);
+}
+
 // Found: a segmentation fault in all of them.
 TEST(UserCode, MappingsOfAnotherKernelOrMachineAreRefused) {
   const auto gemm = formula("C[i,j] += s32(A[i,k]) * s32(B[k,j])", "i=48,j=80,k=64", "A=s8,B=s8,C=s32");
