@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-MOST_FILES, MOST_FUNCTION, MOST_CLASS, MOST_PARAMETERS = 41, 60, 250, 6
+MOST_FILES, MOST_FUNCTION, MOST_CLASS, MOST_PARAMETERS, LONGEST_LINE = 41, 60, 250, 6, 120
 
 # Folders from the bottom up. What stands in one line knows nothing of each other.
 LAYERS = [["support"], ["ir"], ["hwdesc"], ["program"], ["mapper", "backends", "frontends"], ["scheduler"], ["lab", "verify", "planner", "jobs"],
@@ -250,13 +250,25 @@ def numbers_of_machines(files):
                         yield f"{path}:{number}: {line.strip()}"
 
 
+def long_lines():
+    """Lines of pages."""
+    pages = subprocess.check_output(["git", "ls-files", "docs/*.md"], text=True).split("\n")
+    for path in pages:
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8") as file:
+                for number, line in enumerate(file, 1):
+                    if len(line.rstrip("\n")) > LONGEST_LINE:
+                        yield f"{path}:{number}: {len(line) - 1} characters, at most {LONGEST_LINE}"
+
+
 def main():
     ours = [f for f in sources() if f.split("/")[0] in {folder for line in LAYERS for folder in line}]
     failed = False
     for title, found in [("cycles between folders:", cycles(ours)), ("includes against the order of layers:", upward(ours)),
                          ("folders that are too full:", crowded(ours)), ("too large:", too_large(ours)),
                          ("types of one name:", twice([f for f in sources() if f.startswith("include/")] + ours)),
-                         ("numbers that belong in hwdesc/defaults/timing.yaml:", numbers_of_machines(ours))]:
+                         ("numbers that belong in hwdesc/defaults/timing.yaml:", numbers_of_machines(ours)),
+                         ("lines of pages:", long_lines())]:
         found = list(found)
         if found:
             print(title)
