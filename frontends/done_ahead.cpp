@@ -8,6 +8,8 @@
 #include "frontends/dropped_statements.h"
 #include "frontends/linear_bodies.h"
 #include "frontends/subnormal_weights.h"
+#include "frontends/unused_name.h"
+#include "ir/compose.h"
 
 namespace isamap {
 namespace {
@@ -71,8 +73,7 @@ class AheadWeights {
 
   /// A new weight; invalid: it cannot be computed ahead.
   TensorId new_weight(const std::string& wanted, const Computation& writes, const std::vector<std::int64_t>& shape) {
-    Tensor made{wanted, shape, writes.body.type};
-    for (int n = 1; !names_.insert(made.name).second; ++n) made.name = wanted + "_" + std::to_string(n);
+    Tensor made{unused_name(names_, wanted), shape, writes.body.type};
     auto values = evaluated({writes}, made);
     if (!values) return {};
     const auto id = make_id<TensorId>(kernel().tensors.size());
@@ -221,7 +222,7 @@ class Ahead {
     const auto producer = only_producer(read, s);
     if (!producer) return false;
     const auto inner = linear_body(*producer);
-    if (!inner || !linear::lies_inside(read, statement(s), tensor(read.tensor))) return false;
+    if (!inner || !lies_inside(read, statement(s), tensor(read.tensor))) return false;
     const TensorId source = statement(*producer).reads[static_cast<std::size_t>(inner->read)].tensor;
     for (const std::size_t w : writers_of(source))
       if (w > *producer) return false;
@@ -238,7 +239,7 @@ class Ahead {
     if (linear::is_number(body.factor, 1)) return;
     const Access read = statement(s).reads[static_cast<std::size_t>(body.read)];
     const auto producer = only_producer(read, s);
-    if (!producer || !linear::lies_inside(read, statement(s), tensor(read.tensor))) return;
+    if (!producer || !lies_inside(read, statement(s), tensor(read.tensor))) return;
     const Computation& sum = statement(*producer);
     for (std::size_t r = 0; r < sum.reads.size(); ++r) {
       if (!is_constant(sum.reads[r].tensor)) continue;

@@ -4,33 +4,30 @@
 #include <algorithm>
 
 namespace isamap {
-namespace {
 
-void keep_tensors(Model& model, const std::vector<bool>& used) {
+void keep_tensors(const std::vector<bool>& used, Kernel& kernel, const TensorUses& uses) {
   std::vector<TensorId> renumbered(used.size());
   std::vector<Tensor> kept;
   for (std::size_t t = 0; t < used.size(); ++t) {
     if (!used[t]) continue;
     renumbered[t] = make_id<TensorId>(kept.size());
-    kept.push_back(std::move(model.kernel.tensors[t]));
+    kept.push_back(std::move(kernel.tensors[t]));
   }
-  model.kernel.tensors = std::move(kept);
+  kernel.tensors = std::move(kept);
   const auto renumber = [&](TensorId& id) { id = renumbered[id.index()]; };
-  for (Computation& statement : model.kernel.statements) {
+  for (Computation& statement : kernel.statements) {
     renumber(statement.write.tensor);
     for (Access& read : statement.reads) renumber(read.tensor);
   }
-  std::erase_if(model.weights, [&](const Weight& weight) { return !used[weight.tensor.index()]; });
-  for (Weight& weight : model.weights) renumber(weight.tensor);
-  for (auto* list : {&model.inputs, &model.outputs})
+  std::erase_if(uses.weights, [&](const Weight& weight) { return !used[weight.tensor.index()]; });
+  for (Weight& weight : uses.weights) renumber(weight.tensor);
+  for (auto* list : {&uses.inputs, &uses.outputs})
     for (TensorId& id : *list) renumber(id);
   std::map<TensorId, std::string> names;
-  for (auto& [id, name] : model.file_names)
+  for (auto& [id, name] : uses.names)
     if (used[id.index()]) names[renumbered[id.index()]] = name;
-  model.file_names = std::move(names);
+  uses.names = std::move(names);
 }
-
-}  // namespace
 
 void drop_statements(Model& model, const std::vector<bool>& gone) {
   Kernel& kernel = model.kernel;
@@ -51,7 +48,7 @@ void drop_statements(Model& model, const std::vector<bool>& gone) {
   for (Repeat& repeat : kernel.repeats) repeat.first = number[repeat.first];
   for (const auto* list : {&model.inputs, &model.outputs})
     for (const TensorId id : *list) used[id.index()] = true;
-  keep_tensors(model, used);
+  keep_tensors(used, kernel, {model.weights, model.inputs, model.outputs, model.file_names});
 }
 
 void take_origin(Model& model, std::size_t from, std::size_t into) {

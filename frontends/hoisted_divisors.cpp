@@ -7,6 +7,7 @@
 
 #include "frontends/dropped_statements.h"
 #include "frontends/linear_bodies.h"
+#include "frontends/unused_name.h"
 
 namespace isamap {
 namespace {
@@ -143,9 +144,9 @@ class Hoisting {
     body.op = Binary{BinaryOp::div};
     body.args = {linear::number(1, divisor.type), divisor};
     Computation reciprocal = linear::statement_over(of, body, dims);
-    Tensor tensor{unused(kernel().tensors[of.write.tensor.index()].name + "_R"), {}, divisor.type};
+    Tensor tensor{unused_name(names_, kernel().tensors[of.write.tensor.index()].name + "_R"), {}, divisor.type};
     for (const Dim& dim : dims) tensor.shape.push_back(dim.extent);
-    reciprocal.name = unused(of.name + "_reciprocal");
+    reciprocal.name = unused_name(names_, of.name + "_reciprocal");
     reciprocal.write.tensor = make_id<TensorId>(kernel().tensors.size());
     const ScalarExpr marker = body;  // a part that no other is equal to
     Computation product = of;
@@ -163,12 +164,6 @@ class Hoisting {
     for (Repeat& repeat : kernel().repeats)
       if (repeat.first > s) ++repeat.first;
     return true;
-  }
-
-  std::string unused(const std::string& wanted) {
-    std::string name = wanted;
-    for (int n = 1; !names_.insert(name).second; ++n) name = wanted + "_" + std::to_string(n);
-    return name;
   }
 
   Model model_;

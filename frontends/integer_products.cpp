@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "frontends/unused_name.h"
 #include "ir/verify/verify_internal.h"
 
 namespace isamap {
@@ -199,9 +200,7 @@ class Rewritten {
 
   /// In front of a recurrence what is the same in all of its steps.
   void add(Computation statement) {
-    const std::string wanted = statement.name;
-    for (int n = 1; !statement_names_.insert(statement.name).second; ++n)
-      statement.name = wanted + "_" + std::to_string(n);
+    statement.name = unused_name(statement_names_, statement.name);
     if (recurrence_ == nullptr || statement.domain.find(recurrence_->dim) >= 0) return keep(std::move(statement));
     const auto place = static_cast<std::ptrdiff_t>(repeats_.back().first++);
     statements_.insert(statements_.begin() + place, std::move(statement));
@@ -209,8 +208,7 @@ class Rewritten {
   }
 
   TensorId new_tensor(const std::string& wanted, DType dtype, std::vector<std::int64_t> shape) {
-    Tensor made{wanted, std::move(shape), dtype};
-    for (int n = 1; !names_.insert(made.name).second; ++n) made.name = wanted + "_" + std::to_string(n);
+    Tensor made{unused_name(names_, wanted), std::move(shape), dtype};
     model_.kernel.tensors.push_back(std::move(made));
     return make_id<TensorId>(model_.kernel.tensors.size() - 1);
   }

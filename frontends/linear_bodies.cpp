@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "ir/compose.h"
 #include "ir/verify/verify_internal.h"
 
 namespace isamap::linear {
@@ -159,15 +160,6 @@ bool is_number(const ScalarExpr& e, double value) {
 }
 
 ScalarExpr number(double value, DType type) { return constant(round_to(type, value), type); }
-
-bool lies_inside(const Access& access, const Computation& statement, const Tensor& tensor) {
-  const Ranges ranges = ranges_of(statement.domain);
-  for (std::size_t d = 0; d < access.index.size(); ++d) {
-    const auto found = bounds(access.index[d], ranges);
-    if (!found || found->low < 0 || found->high >= tensor.shape[d]) return false;
-  }
-  return true;
-}
 
 std::optional<Body> body_of(const Computation& statement, const std::vector<Tensor>& tensors,
                             const IsConstant& is_constant) {

@@ -27,7 +27,6 @@ std::optional<Body> body_of(const Computation& statement, const std::vector<Tens
 
 bool is_number(const ScalarExpr& e, double value);
 ScalarExpr number(double value, DType type);
-bool lies_inside(const Access& access, const Computation& statement, const Tensor& tensor);
 
 /// The statement with `factor*X + offset` in place of its body.
 Computation with_body(const Computation& statement, const Body& body, const ScalarExpr& factor,

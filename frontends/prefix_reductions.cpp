@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "frontends/unused_name.h"
 #include "isamap/affine.h"
 #include "support/arithmetic.h"
 
@@ -153,7 +154,7 @@ class Steps {
     const BinaryOp op = operator_of(total.reduction);
     total.reduction = Reduction::assign;
     Computation first = total;
-    first.name = unused(total.name + "_first");
+    first.name = unused_name(names_, total.name + "_first");
     const auto erased = first.domain.find(name);
     first.domain.dims.erase(first.domain.dims.begin() + erased);
     first.write.index[axis] = AffineExpr(upwards ? steps : 0);
@@ -196,13 +197,13 @@ class Steps {
   Computation step_of(const Computation& of, const Prefix& prefix, std::int64_t span) {
     const Access& before = of.reads[0];
     Tensor made = kernel().tensors[before.tensor.index()];
-    made.name = unused(kernel().tensors[of.write.tensor.index()].name + "_up_to");
+    made.name = unused_name(names_, kernel().tensors[of.write.tensor.index()].name + "_up_to");
     made.constant = made.inout = made.output = false;
     made.strides = {};
     made.range = {};
     made.outside = *outside_of(before, kernel().tensors);
     Computation step;
-    step.name = unused(of.name + "_up_to");
+    step.name = unused_name(names_, of.name + "_up_to");
     step.reduction = of.reduction;
     step.body = of.body;
     step.reads = {before};
@@ -225,12 +226,6 @@ class Steps {
     model_.origins.insert(model_.origins.begin() + at, Origin(model_.origins[s]));
     for (Repeat& repeat : kernel().repeats)
       if (repeat.first >= s) ++repeat.first;
-  }
-
-  std::string unused(const std::string& wanted) {
-    std::string name = wanted;
-    for (int n = 1; !names_.insert(name).second; ++n) name = wanted + "_" + std::to_string(n);
-    return name;
   }
 
   Model model_;

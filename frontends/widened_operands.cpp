@@ -5,6 +5,7 @@
 #include <set>
 
 #include "frontends/dropped_statements.h"
+#include "frontends/unused_name.h"
 
 namespace isamap {
 namespace {
@@ -179,12 +180,12 @@ class Widening {
     const TensorId to = place->second;
     if (!is_new) return to;
     Tensor made = wide_tensor(id, type);
-    made.name = unused(names_, made.name + "_" + std::string(name(type)));
+    made.name = unused_name(names_, made.name + "_" + std::string(name(type)));
     kernel().tensors.push_back(std::move(made));
     if (tensor(id).constant && add_weight(id, to)) return to;
     tensor(to).constant = false;
     Computation conversion = conversion_of(id, type);
-    conversion.name = unused(statement_names_, conversion.name);
+    conversion.name = unused_name(statement_names_, conversion.name);
     conversion.write.tensor = to;
     const auto at = static_cast<std::ptrdiff_t>(s);
     kernel().statements.insert(kernel().statements.begin() + at, std::move(conversion));
@@ -207,12 +208,6 @@ class Widening {
     for (Access& read : statement.reads)
       if (const auto to = wider.find(read.tensor); to != wider.end()) read.tensor = to->second;
     return s - first;
-  }
-
-  static std::string unused(std::set<std::string>& names, const std::string& wanted) {
-    std::string name = wanted;
-    for (int n = 1; !names.insert(name).second; ++n) name = wanted + "_" + std::to_string(n);
-    return name;
   }
 
   Model model_;

@@ -41,15 +41,6 @@ std::optional<std::vector<std::string>> plain_dims(const Access& access, const C
   return dims;
 }
 
-bool lies_inside(const Access& access, const Computation& statement, const Tensor& tensor) {
-  const Ranges ranges = ranges_of(statement.domain);
-  for (std::size_t d = 0; d < access.index.size(); ++d) {
-    const auto found = bounds(access.index[d], ranges);
-    if (!found || found->low < 0 || found->high >= tensor.shape[d]) return false;
-  }
-  return true;
-}
-
 /// The expressions with `dims` replaced by `by`, in the ranges of the statement that they then stand in.
 std::vector<AffineExpr> replaced_in(const std::vector<AffineExpr>& index, const std::vector<std::string>& dims,
                                     const std::vector<AffineExpr>& by, const Computation& statement) {
@@ -313,6 +304,15 @@ class Composing {
 };
 
 }  // namespace
+
+bool lies_inside(const Access& access, const Computation& statement, const Tensor& tensor) {
+  const Ranges ranges = ranges_of(statement.domain);
+  for (std::size_t d = 0; d < access.index.size(); ++d) {
+    const auto found = bounds(access.index[d], ranges);
+    if (!found || found->low < 0 || found->high >= tensor.shape[d]) return false;
+  }
+  return true;
+}
 
 Composed composed(const Kernel& kernel) { return Composing(kernel).run(); }
 

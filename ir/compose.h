@@ -25,6 +25,9 @@ struct Composed {
   std::vector<TensorId> tensors;  ///< by tensor before: its number in `kernel`; none if it is gone
 };
 
+/// Is every element that the statement accesses there in the tensor? False: that is not proved.
+bool lies_inside(const Access& access, const Computation& statement, const Tensor& tensor);
+
 /// The kernel must be verified. Inputs and outputs keep their names and order; results are equal to the last bit.
 Composed composed(const Kernel& kernel);
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "frontends/dropped_statements.h"
 #include "frontends/npy.h"
 #include "frontends/onnx/composed.h"
 #include "frontends/onnx/types.h"
@@ -709,27 +710,7 @@ void Walk::drop_unused() {
     for (int a = 0; a < access_count(statement); ++a) used[access_of(statement, a).tensor.index()] = true;
   for (const TensorId id : model_inputs) used[id.index()] = true;
   for (const TensorId id : model_outputs) used[id.index()] = true;
-  std::vector<TensorId> renumbered(used.size());
-  std::vector<Tensor> kept;
-  for (std::size_t t = 0; t < used.size(); ++t) {
-    if (!used[t]) continue;
-    renumbered[t] = make_id<TensorId>(kept.size());
-    kept.push_back(std::move(draft.kernel.tensors[t]));
-  }
-  draft.kernel.tensors = std::move(kept);
-  const auto renumber = [&](TensorId& id) { id = renumbered[id.index()]; };
-  for (Computation& statement : draft.kernel.statements) {
-    renumber(statement.write.tensor);
-    for (Access& read : statement.reads) renumber(read.tensor);
-  }
-  std::erase_if(draft.weights, [&](const Weight& weight) { return !used[weight.tensor.index()]; });
-  for (Weight& weight : draft.weights) renumber(weight.tensor);
-  for (auto* list : {&model_inputs, &model_outputs})
-    for (TensorId& id : *list) renumber(id);
-  std::map<TensorId, std::string> names;
-  for (auto& [id, name] : file_names)
-    if (used[id.index()]) names[renumbered[id.index()]] = name;
-  file_names = std::move(names);
+  keep_tensors(used, draft.kernel, {draft.weights, model_inputs, model_outputs, file_names});
 }
 
 }  // namespace isamap::importing
