@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view first_version = "0.1";
 
-/// Sections with a table of their own; the others are rows of the key that holds them.
+/// Sections with a list of their own; the others are items of the key that holds them.
 constexpr std::string_view shown_alone[] = {"program", "unit",   "memory", "link",   "instruction",
                                             "operand", "symbol", "state",  "format", "completion",
                                             "barrier", "object", "row"};
@@ -50,21 +50,42 @@ std::string type_text(const Type& type) {
   return fmt::format("{}", fmt::join(alternatives, " or "));
 }
 
-/// A bar would end the cell.
-std::string cell(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) escaped += c == '|' ? "\\|" : std::string(1, c);
-  return escaped;
+std::string code(std::string_view text) { return fmt::format("`{}`", text); }
+
+/// Words of a text; what is `code` stays in one of them.
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words(1);
+  bool in_code = false;
+  for (const char c : text) {
+    if (c == '`') in_code = !in_code;
+    if (c == ' ' && !in_code)
+      words.emplace_back();
+    else
+      words.back() += c;
+  }
+  return words;
 }
 
-std::string code(std::string_view text) { return text.empty() ? "" : fmt::format("`{}`", text); }
+/// An item of a list, in lines of the length that pages have.
+std::string item(std::string_view text) {
+  constexpr std::size_t longest = 120;
+  std::string made = "-";
+  std::size_t length = made.size();
+  for (const std::string& word : words_of(text)) {
+    const bool fits = length + 1 + word.size() <= longest;
+    made += (fits ? " " : "\n  ") + word;
+    length = fits ? length + 1 + word.size() : 2 + word.size();
+  }
+  return made + "\n";
+}
 
-std::string row_of(const Key& key, const std::string& name) {
-  std::string meaning = cell(key.meaning);
+std::string item_of(const Key& key, const std::string& name) {
+  std::string type = type_text(parse_type(key.type)), meaning(key.meaning);
+  if (!key.example.empty()) type += " like " + code(key.example);
+  if (key.need != Need::optional) type += "; required";
+  if (key.need == Need::optional && !key.fallback.empty()) type += fmt::format("; default {}", key.fallback);
   if (key.since != first_version) meaning += fmt::format(" (since {})", key.since);
-  return fmt::format("| `{}` | {} | {} | {} | {} |\n", name, type_text(parse_type(key.type)),
-                     key.need == Need::optional ? std::string(key.fallback) : "required", code(cell(key.example)),
-                     meaning);
+  return item(fmt::format("{} ({}): {}", code(name), type, meaning));
 }
 
 /// Sections that the type names, with the part of the path that leads to them: "views" -> "views.*".
@@ -77,19 +98,19 @@ void sections_in(const Type& type, const std::string& path,
   found.emplace_back(&section(type.name), path);
 }
 
-void add_rows(const Section& of, const std::string& prefix, const std::string& place, std::string& text) {
+void add_items(const Section& of, const std::string& prefix, const std::string& place, std::string& text) {
   for (const Key& key : of.keys) {
     if (key.reserved) continue;
     const std::string name = prefix + std::string(key.name), path = place + std::string(key.name);
-    text += row_of(key, name);
+    text += item_of(key, name);
     std::vector<std::pair<const Section*, std::string>> inside;
     sections_in(parse_type(key.type), "", inside);
     for (const auto& [section, way] : inside)
       if (section->path == path + way && !is_shown_alone(section->name))
-        add_rows(*section, name + way + ".", path + way + ".", text);
+        add_items(*section, name + way + ".", path + way + ".", text);
   }
   for (const Section& more : sections())
-    if (more.extends == of.name) add_rows(more, prefix, place, text);
+    if (more.extends == of.name) add_items(more, prefix, place, text);
 }
 
 std::string reserved_text() {
@@ -104,30 +125,29 @@ std::string reserved_text() {
                      fmt::join(all, "; "));
 }
 
-std::string type_table() {
-  std::string text = "| type | meaning |\n|---|---|\n";
+std::string type_list() {
+  std::string text;
   for (const ValueType& type : value_types())
-    if (type.words.empty() && type.form != Form::nothing)
-      text += fmt::format("| {} | {} |\n", type.name, cell(type.meaning));
+    if (type.words.empty() && type.form != Form::nothing) text += item(fmt::format("{}: {}", type.name, type.meaning));
   return text;
 }
 
 std::string block(const std::string& name) {
   if (name == "quantities") return quantity_table();
-  if (name == "types") return type_table();
-  return name == "reserved" ? reserved_text() : section_table(name);
+  if (name == "types") return type_list();
+  return name == "reserved" ? reserved_text() : section_list(name);
 }
 
 }  // namespace
 
-std::string section_table(std::string_view name) {
+std::string section_list(std::string_view name) {
   const Section& of = section(name);
-  std::string text = "| key | type | default | example | meaning |\n|---|---|---|---|---|\n";
-  add_rows(of, "", of.path.empty() ? "" : std::string(of.path) + ".", text);
+  std::string text;
+  add_items(of, "", of.path.empty() ? "" : std::string(of.path) + ".", text);
   return text;
 }
 
-std::string with_key_tables(const std::string& page) {
+std::string with_key_lists(const std::string& page) {
   const std::string open = "<!-- keys: ", close = "<!-- end of keys -->";
   std::string made;
   std::size_t done = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The tables of keys in hwdesc/README.md, made from the table of keys.
+// The lists of keys in hwdesc/README.md, made from the table of keys.
 
 #include <string>
 #include <string_view>
@@ -8,10 +8,10 @@
 namespace isamap::keys {
 
 /// The keys of one section and of the maps inside it, as Markdown.
-std::string section_table(std::string_view section);
+std::string section_list(std::string_view section);
 
-/// The page with every block between `<!-- keys: NAME -->` and `<!-- end of keys -->` made anew. NAME is a section,
+/// The page with every block between `<!-- keys: NAME -->` and `<!-- end of keys -->` replaced. NAME is a section,
 /// `types`, `quantities` or `reserved`.
-std::string with_key_tables(const std::string& page);
+std::string with_key_lists(const std::string& page);
 
 }  // namespace isamap::keys

@@ -137,7 +137,7 @@ TEST(HardwareKeys, TheTablesOfThePageAreMadeFromTheTable) {
     for (const keys::Key& key : section.keys)
       EXPECT_NE(page.find(std::string(key.name) + "`"), std::string::npos) << section.name << "." << key.name;
   }
-  expect_made(path, keys::with_key_tables(page));
+  expect_made(path, keys::with_key_lists(page));
 }
 
 }  // namespace
