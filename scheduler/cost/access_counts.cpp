@@ -100,14 +100,43 @@ TileCounts::TileCounts(const ResolvedNest& view) : view_(view), dims_(view.state
     trips_.push_back(ceil_div(e, w.tile));
     e = std::min(e, w.tile);
   }
+  repeats_ = repeated_loops();
   const int accesses = access_count(view.statement);
-  for (int access = 0; access < accesses; ++access) hold_points_only(access);
+  for (int access = 0; access < accesses; ++access) held_.push_back(held_groups(access));
   tile_.reserve(static_cast<std::size_t>(accesses) * (loops + 1));
   for (int a = 0; a < accesses; ++a)
     for (int l = 0; l <= static_cast<int>(loops); ++l)
       tile_.push_back(l > 0 && !uses_loop(a, l - 1) ? tile_.back() : full_tile(a, l));
   counted_.resize(tile_.size());
   steps_.reserve(expected_steps);
+}
+
+/// Of a loop in time, if no tile around it, whole or short, is a single step. Not if a loop inside it distributes the
+/// dim, as the last instance may be left without some of the steps.
+std::vector<bool> TileCounts::repeated_loops() const {
+  std::vector<bool> repeated(view_.loops.size(), false);
+  boost::container::small_vector<std::int64_t, 8> met, inside;  // extents around a loop, and inside it
+  for (std::size_t d = 0; d < dims_; ++d) {
+    met.assign(1, view_.statement.domain.dims[d].extent);
+    for (const int w : loops_of_[d]) {
+      const std::int64_t tile = view_.loops[static_cast<std::size_t>(w)].tile;
+      if (in_time(w))
+        repeated[static_cast<std::size_t>(w)] = *std::min_element(met.begin(), met.end()) > tile;
+      else
+        for (const int outer : loops_of_[d]) repeated[static_cast<std::size_t>(outer)] = false;
+      inside.clear();
+      const auto add = [&](std::int64_t extent) {
+        if (extent > 0 && std::find(inside.begin(), inside.end(), extent) == inside.end()) inside.push_back(extent);
+      };
+      for (const std::int64_t extent : met) {
+        add(std::min(extent, tile));
+        add(extent % tile);
+      }
+      if (inside.empty()) break;  // no points
+      met.swap(inside);
+    }
+  }
+  return repeated;
 }
 
 /// 0: too many loops or dims for a key; such steps are counted anew each time.
@@ -336,33 +365,23 @@ FootprintGroup points_of(const ResolvedNest& view, int dim) {
   return group;
 }
 
-}  // namespace
-
 /// Where the layouts of all buffers in memory are by p, a subscript `10*p` leaves no room for what the stride passes
 /// over, and moves fetch rows of p only. A layout by `10*p` holds all between. Where they are by p and r, a window p +
-/// r is held, and moved by commands, once for each pair.
-void TileCounts::hold_points_only(int access) {
-  const std::vector<Group>& groups = facts(access).groups;
-  const bool in_stream = view_.instruction && executes_a_stream(*view_.model);
-  if (std::none_of(groups.begin(), groups.end(), [&](const Group& group) {
-        return group.strided || (in_stream && !group.plain && group.dims.size() > 1);
-      }))
-    return;
+/// r is held, and moved by commands, once for each pair. `stages`: the buffers in memory.
+HeldGroups points_only(const ResolvedNest& view, const std::vector<FootprintGroup>& groups, bool in_stream,
+                       std::span<const StagedTile* const> stages) {
   Forms forms;
   std::vector<bool> replicated(groups.size(), in_stream);
-  for (const StagedTile& s : view_.stages) {
-    if (s.access != access || view_.model->memory(s.memory).is_register()) continue;
-    const Forms own = forms_of(view_, s);
-    if (own.empty()) return;
+  for (const StagedTile* s : stages) {
+    const Forms own = forms_of(view, *s);
+    if (own.empty()) return {};
     forms.insert(forms.end(), own.begin(), own.end());
     for (std::size_t g = 0; g < groups.size(); ++g)
-      replicated[g] = replicated[g] && is_replicated(view_, groups[g], own);
+      replicated[g] = replicated[g] && is_replicated(view, groups[g], own);
   }
-  if (forms.empty()) return;
-  const auto at = static_cast<std::size_t>(access);
-  held_.resize(std::max(held_.size(), at + 1));
-  std::vector<Group>& held = held_[at] = groups;
-  for (Group& group : held) {
+  if (forms.empty()) return {};
+  HeldGroups found{groups, {}};
+  for (FootprintGroup& group : found.held) {
     if (!group.linear || group.axes.size() != 1 || group.axes.front().terms.size() != 1) continue;
     FootprintAxis& axis = group.axes.front();
     const AffineExpr linear = axis.expr - axis.expr.constant();
@@ -370,15 +389,40 @@ void TileCounts::hold_points_only(int access) {
     axis.terms.front().coefficient = 1;
     group.plain = true;
   }
-  if (std::none_of(replicated.begin(), replicated.end(), [](bool is) { return is; })) return;
-  replicated_.resize(std::max(replicated_.size(), at + 1));
-  for (std::size_t g = 0; g < held.size(); ++g) {
+  if (std::none_of(replicated.begin(), replicated.end(), [](bool is) { return is; })) return found;
+  for (std::size_t g = 0; g < found.held.size(); ++g) {
     if (!replicated[g]) {
-      replicated_[at].push_back(held[g]);
+      found.replicated.push_back(found.held[g]);
       continue;
     }
-    for (const int d : held[g].dims) replicated_[at].push_back(points_of(view_, d));
+    for (const int d : found.held[g].dims) found.replicated.push_back(points_of(view, d));
   }
+  return found;
+}
+
+}  // namespace
+
+/// Found once for the same stages.
+std::shared_ptr<const HeldGroups> TileCounts::held_groups(int access) const {
+  constexpr std::size_t most_known = 4096;  // then they are forgotten
+  const std::vector<Group>& groups = facts(access).groups;
+  const bool in_stream = view_.instruction && executes_a_stream(*view_.model);
+  if (std::none_of(groups.begin(), groups.end(), [&](const Group& group) {
+        return group.strided || (in_stream && !group.plain && group.dims.size() > 1);
+      }))
+    return nullptr;
+  boost::container::small_vector<const StagedTile*, 8> stages;
+  std::vector<std::int64_t> numbers;
+  for (const StagedTile& s : view_.stages)
+    if (s.access == access && !view_.model->memory(s.memory).is_register()) {
+      stages.push_back(&s);
+      numbers.push_back(s.facts->number);
+    }
+  auto& known = facts(access).held_groups;
+  if (const auto found = known.find(numbers); found != known.end()) return found->second;
+  if (known.size() >= most_known) known.clear();
+  auto held = std::make_shared<const HeldGroups>(points_only(view_, groups, in_stream, {stages.data(), stages.size()}));
+  return known[std::move(numbers)] = std::move(held);
 }
 
 /// Sum over the combinations of tile sizes of the dims of a group.
@@ -469,7 +513,7 @@ bool TileCounts::slides(int access, int loops, int loop) const {
 }
 
 double TileCounts::moved(int access, int loops, Sharing sharing, bool slide) const {
-  if (sharing != Sharing{}) return count_moved(access, loops, sharing, slide);
+  if (is_shared(access, loops, sharing)) return count_moved(access, loops, sharing, slide);
   Counted& counted = counted_[at(access, loops)];
   double& known = slide ? counted.slid : counted.moved;
   if (known < 0) known = count_moved(access, loops, sharing, slide);
@@ -482,10 +526,25 @@ double TileCounts::refills(int access, int loops) const {
   return known;
 }
 
+/// Do instances of a unit count once?
+bool TileCounts::is_shared(int access, int loops, Sharing sharing) const {
+  for (int w = 0; w < loops; ++w)
+    if (!in_time(w) && (sharing.one_instance || (w >= sharing.shared_from && !uses_loop(access, w)))) return true;
+  return false;
+}
+
+/// The outermost loop that can advance while loops of the tensor inside it have a single step: further out each step
+/// renews the tile.
+int TileCounts::outermost_kept(int access, int loops) const {
+  int w = loops;
+  while (w > 0 && !(repeats_[static_cast<std::size_t>(w - 1)] && uses_loop(access, w - 1))) --w;
+  return std::max(w - 1, 0);
+}
+
 double TileCounts::count_moved(int access, int loops, Sharing sharing, bool slide) const {
   const Modes all = modes_at(access, loops, sharing);
   double total = sum(access, loops, all, nullptr, Of::elements);
-  for (int w = 0; w < loops; ++w) {
+  for (int w = outermost_kept(access, loops); w < loops; ++w) {
     if (!in_time(w) || trip(w) == 1) continue;
     const Modes modes = advanced(access, loops, w, all);
     if (!uses_loop(access, w)) {
@@ -513,7 +572,7 @@ double TileCounts::first_visits(int access, int loops) const {
 double TileCounts::count_refills(int access, int loops) const {
   const Modes all = modes_at(access, loops, {});
   double total = sum(access, loops, all, nullptr, Of::tiles);
-  for (int w = 0; w < loops; ++w)
+  for (int w = outermost_kept(access, loops); w < loops; ++w)
     if (in_time(w) && trip(w) > 1 && !uses_loop(access, w))
       total -= sum(access, loops, advanced(access, loops, w, all), nullptr, Of::tiles);
   return total;
@@ -570,6 +629,14 @@ bool holds_apart(const ResolvedNest& view, const std::vector<int>& dims, std::sp
 }  // namespace
 
 double TileCounts::padded_tile(int access, int loops, std::span<const SplitDigit> layout) const {
+  const auto known = std::find_if(padded_.begin(), padded_.end(), [&](const Padded& one) {
+    return one.access == access && one.loops == loops && one.layout == layout.data();
+  });
+  if (known != padded_.end()) return known->elements;
+  return padded_.emplace_back(Padded{access, loops, layout.data(), count_padded(access, loops, layout)}).elements;
+}
+
+double TileCounts::count_padded(int access, int loops, std::span<const SplitDigit> layout) const {
   const std::span<const std::int64_t> all = extents(loops);
   const std::vector<std::int64_t>& padding = facts(access).padding;
   double product = 1;

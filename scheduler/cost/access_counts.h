@@ -50,7 +50,7 @@ class TileCounts {
   std::span<const std::int64_t> extents(int loops) const {
     return {tiles_.data() + static_cast<std::size_t>(loops) * dims_, dims_};
   }
-  /// The same with each dim rounded up to what calls fill, and to whole blocks of these digits of a layout.
+  /// The same with each dim rounded up to what calls fill, and to whole blocks of these digits of a stage's layout.
   double padded_tile(int access, int loops, std::span<const SplitDigit> layout = {}) const;
   /// Registers of one tile: one for each block of each dim.
   double slots(int access, int loops) const;
@@ -82,8 +82,8 @@ class TileCounts {
   /// Subscripts as the buffers of the access hold them: `10*p` as p where their layouts are by p, and each point of a
   /// window where they replicate it.
   const std::vector<Group>& groups(int access) const {
-    const auto a = static_cast<std::size_t>(access);
-    return a < replicated_.size() && !replicated_[a].empty() ? replicated_[a] : boxes(access);
+    const auto& held = held_[static_cast<std::size_t>(access)];
+    return held && !held->replicated.empty() ? held->replicated : boxes(access);
   }
   /// Footprint of a tile: subscripts that share dims are counted together. `extents`: of the dims of the group.
   double footprint(const Group& group, std::span<const std::int64_t> extents, const Step* step) const;
@@ -119,12 +119,16 @@ class TileCounts {
   double sum(int access, int loops, const Modes& modes, const Step* step, Of of) const;
   double group_sum(const Group& group, int loops, const Modes& modes, const Step* step, Of of) const;
   double measure(const Group& group, std::span<const std::int64_t> extents, const Step* step, Of of) const;
-  void hold_points_only(int access);
+  std::shared_ptr<const HeldGroups> held_groups(int access) const;
   double full_tile(int access, int loops) const;
   double points(int loops, const Modes& modes) const;
   Modes modes_at(int access, int loops, Sharing sharing) const;
   Modes advanced(int access, int loops, int loop, const Modes& base) const;
+  bool is_shared(int access, int loops, Sharing sharing) const;
+  int outermost_kept(int access, int loops) const;
+  std::vector<bool> repeated_loops() const;
 
+  double count_padded(int access, int loops, std::span<const SplitDigit> layout) const;
   double count_moved(int access, int loops, Sharing sharing, bool slide) const;
   double count_refills(int access, int loops) const;
   std::size_t at(int access, int loops) const {
@@ -133,14 +137,15 @@ class TileCounts {
 
   /// The same without what layouts replicate.
   const std::vector<Group>& boxes(int access) const {
-    const auto a = static_cast<std::size_t>(access);
-    return a < held_.size() && !held_[a].empty() ? held_[a] : facts(access).groups;
+    const auto& held = held_[static_cast<std::size_t>(access)];
+    return held && !held->held.empty() ? held->held : facts(access).groups;
   }
 
   const ResolvedNest& view_;
-  std::vector<std::vector<Group>> held_, replicated_;  ///< by access; empty: as in the facts; as `held_`
+  std::vector<std::shared_ptr<const HeldGroups>> held_;  ///< by access; nullptr: as in the facts
   std::size_t dims_ = 0;
   std::vector<std::int64_t> trips_;
+  std::vector<bool> repeats_;  ///< by loop: each instance executes several steps whenever it is entered
   boost::container::small_vector<boost::container::small_vector<int, 6>, 6> loops_of_;  ///< by dim, outermost first
   std::vector<std::int64_t> tiles_;                                                     ///< by loops above and dim
   std::vector<double> tile_;  ///< by access and loops above: elements of a full tile
@@ -148,6 +153,12 @@ class TileCounts {
   struct Counted {
     double moved = -1, slid = -1, refills = -1;  ///< -1: not counted yet
   };
+  struct Padded {
+    int access = 0, loops = 0;
+    const SplitDigit* layout = nullptr;  ///< in the facts of a stage
+    double elements = 0;
+  };
+  mutable boost::container::small_vector<Padded, 8> padded_;
   mutable std::vector<Counted> counted_;                                        ///< like `tile_`
   mutable boost::container::small_vector<std::uint64_t, expected_steps> keys_;  ///< of `steps_`: dim and modes
   mutable std::vector<DimSteps> steps_;

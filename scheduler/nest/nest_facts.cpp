@@ -320,7 +320,7 @@ std::size_t hash_of(const Stage& s) {
 
 Result<std::shared_ptr<const NestFacts>> StatementFacts::of_do(const Nest& nest) {
   const Do& line = *last_line(nest);
-  auto known = std::find_if(dos_.begin(), dos_.end(), [&](const KnownDo& one) { return one.line == line; });
+  auto known = std::find_if(dos_.begin(), dos_.end(), [&](const auto& one) { return one->line == line; });
   if (known == dos_.end()) {
     NestFacts facts;
     facts.kernel = kernel_;
@@ -339,14 +339,14 @@ Result<std::shared_ptr<const NestFacts>> StatementFacts::of_do(const Nest& nest)
     facts.mapping = std::move(*mapping);
     facts.statement = fuse(original, facts.mapping);
     if (facts.mapping.instruction.valid()) facts.instruction = instruction_form(facts.mapping, *model_);
-    dos_.push_back({line, completed(std::move(facts)), {}});
+    dos_.push_back(std::make_unique<KnownDo>(KnownDo{line, completed(std::move(facts)), {}}));
     known = dos_.end() - 1;
   }
   std::rotate(dos_.begin(), known, known + 1);
-  const NestFacts& facts = *dos_.front().facts;
+  const NestFacts& facts = *dos_.front()->facts;
   const auto extents = compile_time_extents(nest, facts.instruction, facts.mapping, facts.statement);
-  if (extents.empty()) return dos_.front().facts;
-  auto& forms = dos_.front().forms;
+  if (extents.empty()) return dos_.front()->facts;
+  auto& forms = dos_.front()->forms;
   auto form = std::find_if(forms.begin(), forms.end(), [&](const auto& one) { return one.first == extents; });
   if (form == forms.end()) {
     NestFacts fixed = facts;

@@ -5,6 +5,7 @@
 
 #include <boost/container/small_vector.hpp>
 #include <boost/container_hash/hash.hpp>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -54,6 +55,12 @@ struct FootprintGroup {
   bool plain = false;       ///< one subscript, a dim plus a constant: as many elements as points
 };
 
+/// Subscripts of an access as the buffers of a nest hold them (scheduler/cost/access_counts.h).
+struct HeldGroups {
+  std::vector<FootprintGroup> held;        ///< empty: as in the facts
+  std::vector<FootprintGroup> replicated;  ///< with each point of a window that layouts replicate; empty: as `held`
+};
+
 /// One access of the statement.
 struct AccessFacts {
   std::string name;        ///< as `stage` lines name it
@@ -70,6 +77,8 @@ struct AccessFacts {
     std::int64_t apart = 0, at_once = 0;
   };
   mutable std::optional<CallAddresses> calls = {};  ///< by scheduler/cost/split_lines.h
+  /// By numbers of the stages that hold the access in memories. Filled on use.
+  mutable std::map<std::vector<std::int64_t>, std::shared_ptr<const HeldGroups>> held_groups = {};
 };
 
 struct KnownCalls;
@@ -168,7 +177,7 @@ class StatementFacts {
   const Kernel* kernel_;
   StatementId statement_;
   const HardwareModel* model_;
-  std::vector<KnownDo> dos_;                                 ///< last used first
+  std::vector<std::unique_ptr<KnownDo>> dos_;                ///< last used first
   std::unordered_multimap<std::size_t, KnownStage> stages_;  ///< by a hash of the line
   std::int64_t numbered_ = 0;                                ///< stages so far
 };
