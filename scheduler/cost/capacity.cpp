@@ -169,11 +169,12 @@ Occupancy occupancy_of(const ResolvedNest& view, const TileCounts& counts, Memor
 
 /// Room of a dim in the tiles of all copies of the code below the first `loops` loops, relative to that of a full tile.
 double room_of_copies(const ResolvedNest& view, int dim, int loops, bool used) {
-  std::vector<std::int64_t> sizes{view.statement.domain.dims[static_cast<std::size_t>(dim)].extent};
+  boost::container::small_vector<std::int64_t, 8> sizes{
+      view.statement.domain.dims[static_cast<std::size_t>(dim)].extent};
   for (int w = 0; w < loops; ++w) {
     const LoopLevel& loop = view.loops[static_cast<std::size_t>(w)];
     if (loop.dim != dim || loop.tile <= 0) continue;
-    std::vector<std::int64_t> inside;
+    boost::container::small_vector<std::int64_t, 8> inside;
     for (const std::int64_t size : sizes) {
       if (size >= loop.tile) inside.push_back(loop.tile);
       if (size % loop.tile > 0) inside.push_back(size % loop.tile);

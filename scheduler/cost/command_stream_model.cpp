@@ -78,7 +78,7 @@ struct Chains {
 /// Whole and short tiles below some loops.
 struct TileMix {
   std::vector<std::int64_t> whole;
-  std::vector<std::vector<std::pair<std::int64_t, double>>> met;  ///< by dim: extents, with counts
+  boost::container::small_vector<TileExtents, 8> met;  ///< by dim
 };
 TileMix mix_below(const ResolvedNest& view, int loops) {
   TileMix mix{view.tiles(loops), {}};
@@ -107,12 +107,47 @@ double mean_share(const TileMix& mix, double full, F&& cost) {
   return share;
 }
 
+/// What is averaged over tiles of several sizes, of a tile of one size.
+using Quantities = boost::container::small_vector<double, 8>;
+
+/// `mean_share` of several quantities of the same tile.
+template <class F>
+Quantities mean_shares(const TileMix& mix, const Quantities& full, F&& of) {
+  Quantities shares(full.size(), 1), sums;
+  std::vector<std::int64_t> sizes;
+  for (std::size_t d = 0; d < mix.met.size(); ++d) {
+    if (mix.met[d].size() < 2) continue;
+    if (sizes.empty()) sizes = mix.whole;
+    double times = 0;
+    sums.assign(full.size(), 0);
+    for (const auto& [size, count] : mix.met[d]) {
+      sizes[d] = size;
+      const Quantities own = size == mix.whole[d] ? full : of(sizes);
+      for (std::size_t q = 0; q < full.size(); ++q) sums[q] += count * own[q];
+      times += count;
+    }
+    sizes[d] = mix.whole[d];
+    for (std::size_t q = 0; q < full.size(); ++q)
+      if (full[q] > 0) shares[q] *= sums[q] / (times * full[q]);
+  }
+  return shares;
+}
+
+/// Of all commands that move a tile: their number, their cycles, and those for which they keep each of these ports.
+Quantities quantities(const TileMove& move, std::size_t ports) {
+  Quantities all{move.uses, move.cycles};
+  for (std::size_t p = 0; p < ports; ++p) all.push_back(p < move.shared.size() ? move.shared[p].cycles : 0);
+  return all;
+}
+
 /// One direction of a tile: commands per round of its place.
 struct TilePath {
   int port = -1;  ///< -1: nothing is moved
   double uses = 0, cycles = 0, latency = 0;
-  std::vector<std::pair<int, double>> shared;  ///< ports of memories and links that they keep, and cycles
 };
+
+/// Ports of memories and links that commands keep, by number, and cycles.
+using KeptPorts = std::vector<std::pair<int, double>>;
 
 struct StreamTile {
   int stage = -1, parent = -1;
@@ -128,6 +163,7 @@ struct StreamTile {
   double round = 0;      ///< cycles between its renewals
   TilePath in, out;
   TilePath full_in, full_out;  ///< of a full tile
+  std::size_t number = 0;      ///< of the ports that its commands keep
 };
 
 /// A round: calls and inner moves between two renewals of a place.
@@ -340,20 +376,13 @@ struct StreamPorts {
   int of(const Instruction& instruction) { return find({port_name(instruction), -1}); }
 
   /// Ports that memories and links share, and the cycles for which moves of a tile keep them, `times` over: of the mean
-  /// tile below these loops. `one`: of a full tile, `at`: of a tile of any size.
-  template <class F>
-  std::vector<std::pair<int, double>> kept(const HardwareModel& model, const TileMix& mix, const TileMove& one,
-                                           double times, F&& at) {
-    std::vector<std::pair<int, double>> all_kept;
+  /// tile. `one`: of a full tile; `shares`: of the mean relative to it, as `quantities` lists them.
+  void keep(const HardwareModel& model, const TileMove& one, const Quantities& shares, double times, KeptPorts& kept) {
     for (std::size_t p = 0; p < one.shared.size(); ++p) {
-      const double share = mean_share(mix, one.shared[p].cycles, [&](const auto& sizes) {
-        const TileMove& of_size = at(sizes);
-        return p < of_size.shared.size() ? of_size.shared[p].cycles : 0;
-      });
       const int number = one.shared[p].port;
-      all_kept.emplace_back(find({owner_of_shared_port(number, model), number}), one.shared[p].cycles * share * times);
+      kept.emplace_back(find({owner_of_shared_port(number, model), number}),
+                        one.shared[p].cycles * shares[p + 2] * times);
     }
-    return all_kept;
   }
 
  private:
@@ -460,8 +489,12 @@ class Stream {
     latency_ = result_latency(call_, whole.own_latency, instruction, *view.model);
     calls_ = counts.steps(static_cast<int>(loops));
     call_port_ = ports_.of(instruction);
-    held_by_calls_ = ports_.kept(*view.model, mixes_.below(loops), whole.held, calls_,
-                                 [&](const auto& sizes) -> const TileMove& { return mixes_.call(sizes).held; });
+    if (const std::size_t ports = whole.held.shared.size(); ports > 0) {
+      const Quantities shares = mean_shares(mixes_.below(loops), quantities(whole.held, ports), [&](const auto& sizes) {
+        return quantities(mixes_.call(sizes).held, ports);
+      });
+      ports_.keep(*view.model, whole.held, shares, calls_, kept_by_calls_);
+    }
   }
 
   StreamTime run(const Traffic& traffic) {
@@ -502,6 +535,8 @@ class Stream {
   void add_tile(const Transfer& t) {
     const StagedTile& s = view_.stages[static_cast<std::size_t>(t.stage)];
     StreamTile tile;
+    tile.number = kept_by_moves_.size();
+    kept_by_moves_.emplace_back();
     tile.stage = t.stage;
     tile.parent = s.parent;
     tile.refills = counts_.steps(s.loops);
@@ -526,17 +561,18 @@ class Stream {
   TilePath way(const Instruction& move, const Transfer& t, double share, TilePath& full) {
     const TileMix& tiles =
         mixes_.below(static_cast<std::size_t>(view_.stages[static_cast<std::size_t>(t.stage)].loops));
-    const auto at = [&](const auto& sizes) -> const TileMove& { return move_of_tile(view_, t.stage, move, sizes); };
-    const TileMove one = at(tiles.whole);
-    const double uses =
-        std::max(1.0, one.uses * mean_share(tiles, one.uses, [&](const auto& sizes) { return at(sizes).uses; }));
-    const double cycles =
-        one.cycles * mean_share(tiles, one.cycles, [&](const auto& sizes) { return at(sizes).cycles; }) / uses;
+    const TileMove one = move_of_tile(view_, t.stage, move, tiles.whole);
+    const std::size_t ports = one.shared.size();
+    const Quantities shares = mean_shares(tiles, quantities(one, ports), [&](const auto& sizes) {
+      return quantities(move_of_tile(view_, t.stage, move, sizes), ports);
+    });
+    const double uses = std::max(1.0, one.uses * shares[0]);
+    const double cycles = one.cycles * shares[1] / uses;
     const double whole = std::max(1.0, one.uses);
     const double behind = link_latency(move, *view_.model);
-    full = {ports_.of(move), whole * share, one.cycles / whole, std::max(one.latency, one.cycles / whole + behind), {}};
-    return {ports_.of(move), uses * share, cycles, std::max(one.latency, cycles + behind),
-            ports_.kept(*view_.model, tiles, one, share * t.instances, at)};
+    full = {ports_.of(move), whole * share, one.cycles / whole, std::max(one.latency, one.cycles / whole + behind)};
+    ports_.keep(*view_.model, one, shares, share * t.instances, kept_by_moves_.back());
+    return {full.port, uses * share, cycles, std::max(one.latency, cycles + behind)};
   }
 
   /// Calls of a reduction depend on the sums of earlier calls.
@@ -556,14 +592,12 @@ class Stream {
   double busiest(std::size_t first, double rounds) {
     busy_.assign(ports_.all.size(), 0);
     busy_[static_cast<std::size_t>(call_port_)] = calls_ * call_;
-    for (const auto& [port, cycles] : held_by_calls_) busy_[static_cast<std::size_t>(port)] += cycles;
+    for (const auto& [port, cycles] : kept_by_calls_) busy_[static_cast<std::size_t>(port)] += cycles;
     for (std::size_t t = first; t < tiles_.size(); ++t) {
       for (const TilePath* w : {&tiles_[t].in, &tiles_[t].out})
-        if (w->port >= 0) {
-          busy_[static_cast<std::size_t>(w->port)] += tiles_[t].refills * w->uses * w->cycles;
-          for (const auto& [port, cycles] : w->shared)
-            busy_[static_cast<std::size_t>(port)] += tiles_[t].refills * cycles;
-        }
+        if (w->port >= 0) busy_[static_cast<std::size_t>(w->port)] += tiles_[t].refills * w->uses * w->cycles;
+      for (const auto& [port, cycles] : kept_by_moves_[tiles_[t].number])
+        busy_[static_cast<std::size_t>(port)] += tiles_[t].refills * cycles;
     }
     return *std::max_element(busy_.begin(), busy_.end()) / rounds;
   }
@@ -645,6 +679,7 @@ class Stream {
       edge.period = round.cycles + before.value_or(gap);
       edge.visible = std::max(drained.visible, -lookahead(place, round, gap, drained.commands));
       const double found = std::max(0.0, fill(place, drained, edge).ready);
+      if (found == gap) break;
       gap = turn == 0 ? found : (gap + found) / 2;
     }
     return gap;
@@ -665,8 +700,10 @@ class Stream {
     const double alternating = std::min({full, 1 - full, tiles_[first_[place]].changes});
     double sum = 0, to_short = 0, to_full = 0;
     for (int turn = 0; turn < 2; ++turn) {
-      to_full = between(false, true, to_short);
+      const double before = to_short;
+      to_full = between(false, true, before);
       to_short = between(true, false, to_full);
+      if (to_short == before) break;
     }
     sum += alternating * (to_full + to_short);
     if (full > alternating) sum += (full - alternating) * between(true, true);
@@ -679,7 +716,8 @@ class Stream {
   const TileCounts& counts_;
   double window_ = 1, call_ = 0, latency_ = 0, calls_ = 0;
   int call_port_ = 0;
-  std::vector<std::pair<int, double>> held_by_calls_;
+  KeptPorts kept_by_calls_;
+  std::vector<KeptPorts> kept_by_moves_;  ///< by number of the tile
   StreamPorts ports_;
   std::vector<StreamTile> tiles_;   ///< by place, from the outermost
   std::vector<double> rounds_;      ///< by place: how often it is renewed

@@ -5,13 +5,12 @@
 
 namespace isamap {
 
-std::vector<std::pair<std::int64_t, double>> extents_below(const ResolvedNest& view, int dim, int loops) {
-  std::vector<std::pair<std::int64_t, double>> sizes{
-      {view.statement.domain.dims[static_cast<std::size_t>(dim)].extent, 1.0}};
+TileExtents extents_below(const ResolvedNest& view, int dim, int loops) {
+  TileExtents sizes{{view.statement.domain.dims[static_cast<std::size_t>(dim)].extent, 1.0}};
   for (int w = 0; w < loops; ++w) {
     const LoopLevel& loop = view.loops[static_cast<std::size_t>(w)];
     if (loop.dim != dim || loop.tile <= 0) continue;
-    std::vector<std::pair<std::int64_t, double>> inside;
+    TileExtents inside;
     const auto add = [&](std::int64_t size, double times) {
       const auto known =
           std::find_if(inside.begin(), inside.end(), [&](const auto& entry) { return entry.first == size; });
@@ -31,8 +30,9 @@ std::vector<std::pair<std::int64_t, double>> extents_below(const ResolvedNest& v
 
 namespace {
 
-double sum_of_tiles(const std::vector<std::vector<std::pair<std::int64_t, double>>>& extents,
-                    std::vector<std::int64_t>& sizes, std::size_t next,
+using ExtentsByDim = boost::container::small_vector<TileExtents, 8>;
+
+double sum_of_tiles(const ExtentsByDim& extents, std::vector<std::int64_t>& sizes, std::size_t next,
                     const std::function<double(const std::vector<std::int64_t>&)>& value) {
   if (next == extents.size()) return value(sizes);
   double sum = 0, times = 0;
@@ -48,7 +48,7 @@ double sum_of_tiles(const std::vector<std::vector<std::pair<std::int64_t, double
 
 double mean_of_tiles(const ResolvedNest& view, int loops,
                      const std::function<double(const std::vector<std::int64_t>& sizes)>& value) {
-  std::vector<std::vector<std::pair<std::int64_t, double>>> extents;
+  ExtentsByDim extents;
   for (int d = 0; d < view.dim_count(); ++d) extents.push_back(extents_below(view, d, loops));
   std::vector<std::int64_t> sizes(extents.size(), 0);
   return sum_of_tiles(extents, sizes, 0, value);
