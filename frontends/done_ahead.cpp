@@ -2,6 +2,7 @@
 #include "frontends/done_ahead.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <set>
 
@@ -227,11 +228,40 @@ class Ahead {
     for (const std::size_t w : writers_of(source))
       if (w > *producer) return false;
     auto merged = linear::merged(statement(s), *outer, statement(*producer), *inner, kernel().tensors, read.tensor);
-    if (!merged) return false;
-    statement(s) = std::move(*merged);
+    if (!merged || !keeps_digits(*merged)) return false;
+    statement(s) = std::move(merged->statement);
     take_origin(model_, *producer, s);
     gone_[*producer] = true;
     return true;
+  }
+
+  /// Constants of one statement in place of two, rounded to its type. A mask of a sequence, (1 - m)*-3e38 + b, is b
+  /// where m is 1, and -3e38 + b has no digit of b: of few elements that is chance, as of a small bias of one channel.
+  bool keeps_digits(const linear::Merged& merged) {
+    const DType type = merged.statement.body.type;
+    const auto factors = values_of_term(merged, merged.factor), inner = values_of_term(merged, merged.inner_offset),
+               outer = values_of_term(merged, merged.offset);
+    if (!factors || !inner || !outer) return false;
+    const double half_of_the_digits = std::exp2(format_of(type).precision / 2.0);
+    const double largest = std::sqrt(largest_finite(type));  // half of the exponents: products with it are finite
+    std::int64_t lost = 0;
+    for (std::int64_t i = 0; i < outer->count(); ++i) {
+      const double factor = std::abs(factors->get(i).real), a = inner->get(i).real, b = outer->get(i).real;
+      const bool fits = (factor == 0 || factor >= 1 / largest) && factor <= largest && std::abs(a + b) <= largest;
+      if (!fits) return false;
+      lost += b != 0 && std::abs(a) > half_of_the_digits * std::abs(b) ? 1 : 0;
+    }
+    return lost * 8 <= outer->count();
+  }
+
+  /// Over all dims that the terms use. Nothing: too much work.
+  std::shared_ptr<const TensorData> values_of_term(const linear::Merged& merged, const ScalarExpr& term) {
+    const ScalarExpr all =
+        binary(BinaryOp::add, merged.factor, binary(BinaryOp::add, merged.inner_offset, merged.offset));
+    const std::vector<Dim> dims = linear::dims_of(merged.over, all);
+    Tensor values{"term", {}, DType::f64};
+    for (const Dim& dim : dims) values.shape.push_back(dim.extent);
+    return weights_.evaluated({linear::statement_over(merged.over, term, dims)}, values);
   }
 
   /// The factor of a sum of products becomes one of its constant operand.

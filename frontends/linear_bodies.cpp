@@ -187,25 +187,27 @@ Computation with_body(const Computation& statement, const Body& body, const Scal
   return tidied(std::move(result));
 }
 
-std::optional<Computation> merged(const Computation& outer, const Body& outer_body, const Computation& inner,
-                                  const Body& inner_body, const std::vector<Tensor>& tensors, TensorId between) {
+std::optional<Merged> merged(const Computation& outer, const Body& outer_body, const Computation& inner,
+                             const Body& inner_body, const std::vector<Tensor>& tensors, TensorId between) {
   if (outer.body.type != inner.body.type) return std::nullopt;
   const Access& through = outer.reads[static_cast<std::size_t>(outer_body.read)];
   const auto by = subscripts(inner, through, tensors[between.index()]);
   if (!by) return std::nullopt;
-  Computation result = outer;
+  Merged result{outer, outer, inner_body.factor, inner_body.offset, outer_body.offset};
   const int count = static_cast<int>(outer.reads.size());
   for (Access read : inner.reads) {
     substitute_in(read, *by, ranges_of(outer.domain));
-    result.reads.push_back(std::move(read));
+    result.over.reads.push_back(std::move(read));
   }
-  ScalarExpr factor = inner_body.factor, offset = inner_body.offset;
-  for (ScalarExpr* e : {&factor, &offset}) renumber(*e, [&](int r) { return r + count; });
-  offset = computed(BinaryOp::add, computed(BinaryOp::mul, outer_body.factor, offset), outer_body.offset);
-  factor = computed(BinaryOp::mul, outer_body.factor, factor);
-  result.body = product_and_sum(inner_body.read + count, factor, offset, outer.body.type);
-  result = tidied(std::move(result));
-  if (!is_sound(result, tensors)) return std::nullopt;
+  for (ScalarExpr* e : {&result.factor, &result.inner_offset}) {
+    renumber(*e, [&](int r) { return r + count; });
+    *e = computed(BinaryOp::mul, outer_body.factor, *e);
+  }
+  result.statement.reads = result.over.reads;
+  result.statement.body = product_and_sum(inner_body.read + count, result.factor,
+                                          computed(BinaryOp::add, result.inner_offset, result.offset), outer.body.type);
+  result.statement = tidied(std::move(result.statement));
+  if (!is_sound(result.statement, tensors)) return std::nullopt;
   return result;
 }
 

@@ -32,10 +32,17 @@ ScalarExpr number(double value, DType type);
 Computation with_body(const Computation& statement, const Body& body, const ScalarExpr& factor,
                       const ScalarExpr& offset);
 
+/// a*(c*x + d) + b as (a*c)*x + (a*d + b): one statement, and the terms of its constants in f64.
+struct Merged {
+  Computation statement;
+  Computation over;                         ///< the same domain, with the reads of the terms
+  ScalarExpr factor, inner_offset, offset;  ///< a*c, a*d and b, of `over`
+};
+
 /// `outer` with the body of `inner` in place of its read of what `inner` writes, `between`. Nothing: `inner` does not
 /// write every element once.
-std::optional<Computation> merged(const Computation& outer, const Body& outer_body, const Computation& inner,
-                                  const Body& inner_body, const std::vector<Tensor>& tensors, TensorId between);
+std::optional<Merged> merged(const Computation& outer, const Body& outer_body, const Computation& inner,
+                             const Body& inner_body, const std::vector<Tensor>& tensors, TensorId between);
 
 /// `outer` with the body of `inner` in place of its access `through` to what `inner` writes: the same points, each
 /// rounded as before. Nothing: they do not have the same points, or `inner` does not write every element once.

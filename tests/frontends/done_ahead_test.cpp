@@ -195,6 +195,47 @@ s1: Y[i,j] = T[i,j] * sqrt(abs(f[i])) over i: 5, j: 3
   EXPECT_EQ(ahead(model), "T[i,j] += X[i,k] * W[k,j]\nY[i,j] = T[i,j] * Y_constant[i]\n");
 }
 
+/// A mask of a sequence, 1 where it has tokens, and a bias of positions: T5.
+Model masked(const std::string& lowest, double bias) {
+  return model_with(
+      "kernel masked\ntensor M: f32[6]\ntensor U: f32[6]\ntensor V: f32[6]\ntensor b: f32[6]\ntensor Y: f32[6]\n"
+      "s0: U[i] = 1 - M[i] over i: 6\ns1: V[i] = U[i] * " +
+          lowest + " over i: 6\ns2: Y[i] = V[i] + b[i] over i: 6\n",
+      [&](const Tensor& tensor) -> std::optional<TensorData> {
+        if (tensor.name != "b") return std::nullopt;
+        TensorData values = make_data(tensor);
+        for (std::int64_t i = 0; i < 6; ++i) values.set(i, {bias * (i + 1), 0});
+        return values;
+      });
+}
+
+TEST(DoneAhead, ABiasBehindAMaskKeepsItsDigits) {
+  for (const char* lowest : {"-3.4028234663852886e+38", "-1e9", "-10000"}) {
+    const Model model = masked(lowest, 0.1);
+    const auto less = done_ahead(model);
+    ASSERT_TRUE(less) << render(less.diagnostics());
+    TensorData mask = make_data(model.kernel.tensors[0]);
+    for (std::int64_t i = 0; i < 6; ++i) mask.set(i, {i < 4 ? 1.0 : 0.0, 0});
+    EXPECT_EQ(outputs_of(model, {mask}), outputs_of(*less, {mask})) << lowest << "\n" << formulas(*less);
+  }
+  EXPECT_EQ(ahead(masked("-100", 0.1)), "Y[i] = M[i] * 100 + Y_constant[i]\n");
+  EXPECT_EQ(ahead(masked("-3e8", 0)), "Y[i] = M[i] * 3e+08 + Y_constant[i]\n") << "nothing is lost of zeros";
+}
+
+TEST(DoneAhead, FactorsThatLeaveTheTypeStayApart) {
+  for (const char* factor : {"1e30", "1e-30"}) {
+    const Model model =
+        model_of(std::string("kernel twice\ntensor X: f32[3]\ntensor U: f32[3]\ntensor Y: f32[3]\n") +
+                     "s0: U[i] = X[i] * " + factor + " over i: 3\ns1: Y[i] = U[i] * " + factor + " over i: 3\n",
+                 {});
+    const auto less = done_ahead(model);
+    ASSERT_TRUE(less) << render(less.diagnostics());
+    EXPECT_EQ(formulas(*less), formulas(model));
+    const TensorData zero = make_data(model.kernel.tensors[0]);
+    EXPECT_EQ(isamap::outputs_of(*less, {zero})[0].get(0).real, 0) << "not that of 0 and an infinite factor";
+  }
+}
+
 TEST(DoneAhead, DequantisedWeightsAreWeights) {
   const Model model = model_of(R"(kernel dequantised
 tensor X: f32[5,4]
