@@ -605,7 +605,10 @@ Exit import_layers_at_sizes(const Options& options, const ModelSizes& sizes) {
     lists.push_back(layers_of(*model));
   }
   SizeFit fit(symbols);
-  std::vector<std::pair<const Layer*, Result<std::string>>> files;
+  std::vector<KernelFile> files;
+  const auto write = [&](const Layer& layer, Result<std::string> text) {
+    files.push_back(layer_file(lists[0].name, layer, std::move(text)));
+  };
   for (std::size_t l = 0; l < lists[0].layers.size(); ++l) {
     const Layer& layer = lists[0].layers[l];
     if (!layer.kernel) continue;
@@ -614,16 +617,16 @@ Exit import_layers_at_sizes(const Options& options, const ModelSizes& sizes) {
       if (l < lists[n].layers.size() && lists[n].layers[l].name == layer.name && lists[n].layers[l].kernel)
         samples.push_back({symbols[n], &*lists[n].layers[l].kernel});
     if (samples.size() != lists.size()) {
-      files.emplace_back(&layer, error("it is another layer at other sizes"));
+      write(layer, error("it is another layer at other sizes"));
       continue;
     }
     const auto kernel = lifted(sizes.facts, samples, fit);
     if (!kernel)
-      files.emplace_back(&layer, kernel.diagnostics());
+      write(layer, kernel.diagnostics());
     else
-      files.emplace_back(&layer, kernel_file(*kernel));
+      write(layer, kernel_file(*kernel));
   }
-  return write_layers(options, lists[0], files);
+  return write_kernels(options, files, no_layers);
 }
 
 }  // namespace isamap::cli

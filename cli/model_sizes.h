@@ -41,9 +41,12 @@ Exit deliver_program(const Options& options, const CompiledSymbolicModelParts& c
 /// import onnx MODEL --dims ... -o FOLDER: kernel files with `dims:` of facts.
 Exit import_layers_at_sizes(const Options& options, const ModelSizes& sizes);
 
-// In models.cpp: a kernel file for each layer, or a note why there is none.
-Exit write_layers(const Options& options, const LayerList& layers,
-                  const std::vector<std::pair<const Layer*, Result<std::string>>>& files);
+// In models.cpp.
+
+/// The file of a layer of the model `model`.
+KernelFile layer_file(const std::string& model, const Layer& layer, Result<std::string> text);
+/// What is said of a model without such a file.
+inline const std::string no_layers = "no layer of the model multiplies and sums";
 
 // Of one size; in model_run.cpp, model_emission.cpp and built_model.cpp.
 

@@ -339,6 +339,9 @@ std::optional<Model> load_model(const Options& options, Exit& code) {
 Exit verb_import_onnx(const Options& options) {
   if (options.output.empty()) return fail(Exit::usage, "the files are written to a folder", "-o FOLDER");
   Exit code = Exit::ok;
+  if (has_unused(options, {"--set", "--plan", "--band-gain", "--threads", "--strict-float", "--jobs"},
+                 "is for the parts of a plan, which is one for a machine", "--target HW"))
+    return Exit::usage;
   if (const auto sizes = model_sizes(options, code)) return import_layers_at_sizes(options, *sizes);
   if (code != Exit::ok) return code;
   const auto model = load_model(options, code);
@@ -346,32 +349,35 @@ Exit verb_import_onnx(const Options& options) {
   const LayerList layers = layers_of(*model);
   for (const std::string& note : layers.notes) fmt::print(stderr, "note: {}\n", note);
   fmt::print(stderr, "{}", refusals_of(*model));
-  std::vector<std::pair<const Layer*, Result<std::string>>> files;
+  std::vector<KernelFile> files;
   for (const Layer& layer : layers.layers)
-    if (layer.kernel) files.emplace_back(&layer, kernel_file(*layer.kernel));
-  return write_layers(options, layers, files);
+    if (layer.kernel) files.push_back(layer_file(layers.name, layer, kernel_file(*layer.kernel)));
+  return write_kernels(options, files, no_layers);
 }
 
-Exit write_layers(const Options& options, const LayerList& layers,
-                  const std::vector<std::pair<const Layer*, Result<std::string>>>& files) {
+KernelFile layer_file(const std::string& model, const Layer& layer, Result<std::string> text) {
+  return {layer.name, layer.node.empty() ? "" : fmt::format("# node '{}' of {}\n", layer.node, model), std::move(text)};
+}
+
+Exit write_kernels(const Options& options, const std::vector<KernelFile>& files, const std::string& none) {
   std::error_code problem;
   fs::create_directories(options.output, problem);
   if (problem)
     return fail(Exit::wrong_input, {error_at({options.output, 0, 0}, "cannot be made: " + problem.message())});
   std::string written;
-  for (const auto& [layer, text] : files) {
-    if (!text) {
-      fmt::print(stderr, "note: {}: {}\n", layer->name, text.diagnostics().front().message);
+  for (const KernelFile& file : files) {
+    if (!file.text) {
+      fmt::print(stderr, "note: {}: {}\n", file.name, file.text.diagnostics().front().message);
       continue;
     }
-    const std::string path = (fs::path(options.output) / (layer->name + ".yaml")).string();
-    const std::string head = layer->node.empty() ? "" : fmt::format("# node '{}' of {}\n", layer->node, layers.name);
-    if (const auto done = write_file(path, head + *text); !done) return fail(Exit::wrong_input, done.diagnostics());
+    const std::string path = (fs::path(options.output) / (file.name + ".yaml")).string();
+    if (const auto done = write_file(path, file.head + *file.text); !done)
+      return fail(Exit::wrong_input, done.diagnostics());
     written += path + "\n";
   }
   Options to_stdout = options;  // -o names the folder
   to_stdout.output.clear();
-  if (written.empty()) fail(Exit::no_answer, "no layer of the model multiplies and sums");
+  if (written.empty()) fail(Exit::no_answer, none);
   return deliver(to_stdout, options.json ? json_of_texts({{"files", written}}) : written,
                  written.empty() ? Exit::no_answer : Exit::ok);
 }

@@ -65,6 +65,17 @@ std::string printed(const nlohmann::ordered_json& json);
 
 /// import onnx MODEL -o FOLDER: a kernel file for each layer that multiplies and sums.
 Exit verb_import_onnx(const Options& options);
+
+/// A file of a kernel that was cut from a model, or why there is none.
+struct KernelFile {
+  std::string name;  ///< of the file, without ".yaml"
+  std::string head;  ///< comments; empty, or whole lines
+  Result<std::string> text;
+};
+/// Writes them to the folder of -o and their paths to stdout, a note for each that has no text. `none`: what is said if
+/// there is no file.
+Exit write_kernels(const Options& options, const std::vector<KernelFile>& files, const std::string& none);
+
 /// run MODEL.onnx --interpret: the whole model by the interpreter, compared with the outputs of --inputs.
 Exit interpret_model(const Options& options);
 bool is_stream_file(const std::string& path);

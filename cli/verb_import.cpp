@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// isamap import: converts problems, machines and schedules of another tool to our files.
+// isamap import: models, and problems, machines and schedules of another tool, as our files.
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
+#include "cli/built_model.h"
 #include "cli/command_line.h"
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/models.h"
 #include "frontends/timeloop/timeloop.h"
+#include "isamap/frontends.h"
 
 namespace isamap::cli {
 namespace {
@@ -44,18 +47,62 @@ Exit verb_import_timeloop(const Options& options, const TimeloopFiles& files) {
   return deliver(to_stdout, options.json ? json_of_texts({{"files", written}}) : written);
 }
 
+/// "# part 3 of NAME on HW, 2 times", and a line for each node.
+std::string head_of(const Built& built, std::size_t number) {
+  const std::vector<CompiledPart>& parts = built.compiled.parts;
+  const auto times =
+      std::count_if(parts.begin(), parts.end(), [&](const CompiledPart& part) { return part.same_as == number; });
+  std::string head = fmt::format("# part {} of {} on {}{}\n", number, built.imported.name, built.machine.name,
+                                 times == 1 ? "" : fmt::format(", {} times", times));
+  for (const std::string& node : parts[number].nodes) head += "#   " + node + "\n";
+  return head;
+}
+
+/// Outputs of the model that only other parts write are inputs of this one.
+Kernel alone(Kernel part) {
+  for (std::size_t t = 0; t < part.tensors.size(); ++t)
+    if (role_of(part, make_id<TensorId>(t)) == Role::input) part.tensors[t].output = false;
+  return part;
+}
+
+/// import onnx MODEL --target HW -o FOLDER: a kernel file for each distinct part of the plan.
+Exit import_parts(const Options& options) {
+  if (options.output.empty()) return fail(Exit::usage, "the files are written to a folder", "-o FOLDER");
+  if (has_unused(options, {"--dims"}, "is for layers at many sizes, and --target for the parts of a plan of one",
+                 "--sizes NAME=128"))
+    return Exit::usage;
+  Exit code = Exit::ok;
+  const auto built = Builder(options, code).build();
+  if (!built) return code;
+  std::vector<KernelFile> files;
+  for (std::size_t p = 0; p < built->compiled.parts.size(); ++p) {
+    const CompiledPart& part = built->compiled.parts[p];
+    if (part.same_as == p)
+      files.push_back({fmt::format("part_{}", p), head_of(*built, p), kernel_file(alone(part.kernel))});
+  }
+  return write_kernels(options, files, "the model has no part that a kernel file can state");
+}
+
 }  // namespace
 
 std::vector<VerbRow> verbs_import() {
   const auto files = std::make_shared<TimeloopFiles>();
   return {{500, "import", "convert files of another tool", {}, {}},
-          {505, "import onnx", "a model (.onnx): a kernel file for each layer",
+          {505, "import onnx", "a model (.onnx): a kernel file for each layer, or for each part of its plan",
            [](Flags& flags) {
              flags.text("MODEL", flags.options.kernel_file, "model (.onnx)").required();
              flags.model();
+             flags.target(false);
+             flags.known("--target").describe("HW: the parts of the model's plan for it, in place of its layers");
+             flags.model_plan();
+             flags.strict_float();
+             flags.jobs();
              flags.text("--dims", flags.options.dims, "seq=1..512,batch=1: kernel files for all these sizes");
            },
-           verb_import_onnx, true},
+           [](const Options& options) {
+             return options.target.empty() ? verb_import_onnx(options) : import_parts(options);
+           },
+           true},
           {510, "import timeloop", "a Timeloop problem, architecture and mapping",
            [=](Flags& flags) {
              flags.text("--problem", files->problem, "problem: file").required();

@@ -65,6 +65,34 @@ TEST_F(Models, LayersBecomeKernelFilesWithTheirBias) {
   EXPECT_NE(kernel.find("O[n,k,p,q] = T[n,k,p,q] + X0[k]"), std::string::npos) << kernel;
 }
 
+TEST_F(Models, PartsOfAPlanBecomeKernelFiles) {
+  const std::string path = folder_.write(
+      "m.onnx", onnx_bytes::model(input("x", {1, 3, 12, 12}) + input("w", {4, 3, 3, 3}) + input("b", {4}) +
+                                  input("v", {4, 4, 3, 3}) + node("Conv", {"x", "w", "b"}, "y") +
+                                  node("Conv", {"y", "v"}, "z") + node("Conv", {"z", "v"}, "a") +
+                                  node("Conv", {"a", "v"}, "c") + output("y", {}) + output("c", {})));
+  const std::string plan =
+      folder_.write("plan.yaml", "parts:\n  - [conv_0, conv_0_s1]\n  - [conv_1]\n  - [conv_2]\n  - [conv_3]\n");
+  std::vector<std::string> words = {"import",   "onnx",   path, "--constant", "w,b,v",          "--target",
+                                    "scalar_c", "--plan", plan, "-o",         folder_ / "parts"};
+  const Said said = isamap(words);
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_EQ(said.out, (folder_ / "parts/part_0.yaml") + "\n" + (folder_ / "parts/part_1.yaml") + "\n" +
+                          (folder_ / "parts/part_2.yaml") + "\n" + (folder_ / "parts/part_3.yaml") + "\n");
+  const std::string first = read_file(folder_ / "parts/part_0.yaml"), second = read_file(folder_ / "parts/part_1.yaml");
+  EXPECT_EQ(first.find("# part 0 of m on scalar_c\n#   node 0 (Conv)\n"), 0u) << first;
+  EXPECT_NE(first.find(" = conv_0_T["), std::string::npos) << "with its bias: " << first;
+  EXPECT_NE(second.find("  y: {shape: [1, 4, 10, 10], dtype: f32}\n"), std::string::npos)
+      << "no output here: " << second;
+  for (const char* part : {"parts/part_0.yaml", "parts/part_1.yaml"})
+    EXPECT_EQ(isamap({"run", folder_ / part, "--target", "scalar_c", "--budget", "evals=20"}).code, 0) << part;
+  words.insert(words.end(), {"--dims", "N=1..2"});
+  EXPECT_NE(isamap(words).err.find("--dims is for layers at many sizes"), std::string::npos);
+  const Said no_machine = isamap({"import", "onnx", path, "--plan", plan, "-o", folder_ / "parts"});
+  EXPECT_EQ(no_machine.code, 2);
+  EXPECT_NE(no_machine.err.find("hint: --target HW"), std::string::npos) << no_machine.err;
+}
+
 TEST_F(Models, TheInterpreterIsComparedWithStatedOutputs) {
   const std::string graph = input("x", {3}) + node("Relu", {"x"}, "y") + output("y", {});
   const std::string path = folder_.write("m.onnx", onnx_bytes::model(graph));
