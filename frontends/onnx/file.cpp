@@ -228,6 +228,9 @@ class Reader {
   }
 
  private:
+  /// Bytes of a constant in a file of its own: shapes, axes and bounds are needed while importing, weights are not.
+  static constexpr std::int64_t most_read_at_once = 1 << 16;
+
   static bool read_offset(const std::string& text, std::int64_t& offset) {
     const char* const end = text.data() + text.size();
     const auto [stop, problem] = std::from_chars(text.data(), end, offset);
@@ -263,8 +266,20 @@ class Reader {
       problems_.push_back(error(what + " needs " + std::to_string(result.bytes) + " bytes at " +
                                 std::to_string(result.offset) + " of '" + printable(location) + "', which has " +
                                 std::to_string(size)));
-    else
+    else if (result.bytes > most_read_at_once)
       result.file = file.string();
+    else if (result.values = values_in(file, result.offset, empty); !result.values)
+      problems_.push_back(error(what + " cannot be read from '" + printable(location) + "'"));
+  }
+
+  /// Null: they cannot be read.
+  static std::shared_ptr<const TensorData> values_in(const std::filesystem::path& path, std::int64_t offset,
+                                                     const Tensor& tensor) {
+    auto data = std::make_shared<TensorData>(make_data(tensor));
+    std::ifstream file(path, std::ios::binary);
+    file.seekg(offset);
+    file.read(reinterpret_cast<char*>(data->bytes.data()), static_cast<std::streamsize>(data->bytes.size()));
+    return file ? data : nullptr;
   }
 
   static Declared declared(const onnx::ValueInfoProto& info) {

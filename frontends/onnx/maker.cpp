@@ -28,6 +28,13 @@ Refused defect(const Diagnostics& problems, const std::string& statement) {
   return {fmt::format("{} in `{}`", problems.empty() ? "" : problems.front().message, statement), ""};
 }
 
+/// Why an import that needs these values cannot go on.
+Refused unknown(const Value& value, const std::string& what) {
+  if (value.drawn)
+    return {what + " is a constant whose values the file does not have", "bring the file of its weights"};
+  return {what + " depends on values that are known only when the model runs", "fix it when exporting, or with --fix"};
+}
+
 }  // namespace
 
 Refused contradiction(std::string what, std::string help) { return {std::move(what), std::move(help), true}; }
@@ -77,9 +84,7 @@ const Value& Maker::in(std::size_t i) const {
 
 std::vector<std::int64_t> Maker::integers(std::size_t i, const std::string& what) const {
   const Value& value = in(i);
-  if (!value.values)
-    throw Refused{what + " depends on values that are known only when the model runs",
-                  "fix it when exporting, or with --fix"};
+  if (!value.values) throw unknown(value, what);
   if (is_float(value.dtype))
     throw contradiction(fmt::format("{} must be integers; they are {}", what, name(value.dtype)));
   std::vector<std::int64_t> result;
@@ -89,9 +94,7 @@ std::vector<std::int64_t> Maker::integers(std::size_t i, const std::string& what
 
 std::vector<double> Maker::reals(std::size_t i, const std::string& what) const {
   const Value& value = in(i);
-  if (!value.values)
-    throw Refused{what + " depends on values that are known only when the model runs",
-                  "fix it when exporting, or with --fix"};
+  if (!value.values) throw unknown(value, what);
   std::vector<double> result;
   for (std::int64_t at = 0; at < value.values->count(); ++at) {
     const Scalar number = value.values->get(at);

@@ -65,6 +65,34 @@ TEST_F(Models, LayersBecomeKernelFilesWithTheirBias) {
   EXPECT_NE(kernel.find("O[n,k,p,q] = T[n,k,p,q] + X0[k]"), std::string::npos) << kernel;
 }
 
+TEST_F(Models, ShapesMayBeExternalData) {
+  const auto stored = [](const std::string& name, const Shape& shape, int type, const std::string& offset) {
+    std::string bytes;
+    for (const std::int64_t size : shape) bytes += number(1, size);
+    const auto entry = [](const std::string& key, const std::string& value) {
+      return text(13, text(1, key) + text(2, value));
+    };
+    return text(5, bytes + number(2, type) + text(8, name) + entry("location", "w.bin") + entry("offset", offset) +
+                       number(14, 1));
+  };
+  const std::string path =
+      folder_.write("m.onnx", onnx_bytes::model(input("x", {2, 3}) + stored("shape", {2}, 7, "0") +
+                                                stored("w", {2, 2}, 1, "16") + node("Reshape", {"x", "shape"}, "r") +
+                                                node("MatMul", {"r", "w"}, "y") + output("y", {})));
+  const Said missing = isamap({"run", path, "--interpret"});
+  EXPECT_EQ(missing.code, 3);
+  EXPECT_NE(missing.err.find("the shape is a constant whose values the file does not have; bring the file of its"),
+            std::string::npos)
+      << missing.err;
+  std::string bytes(16, '\0');
+  bytes[0] = 3, bytes[8] = 2;
+  for (const float value : {1.0F, 0.0F, 0.0F, 1.0F}) bytes += float_bytes(value);
+  folder_.write("w.bin", bytes);
+  const Said there = isamap({"run", path, "--interpret"});
+  EXPECT_EQ(there.code, 0) << there.err;
+  EXPECT_NE(there.out.find("output y: f32[3, 2]"), std::string::npos) << there.out;
+}
+
 TEST_F(Models, PartsOfAPlanBecomeKernelFiles) {
   const std::string path = folder_.write(
       "m.onnx", onnx_bytes::model(input("x", {1, 3, 12, 12}) + input("w", {4, 3, 3, 3}) + input("b", {4}) +
