@@ -183,6 +183,13 @@ std::optional<Prepared> prepare(const Options& options, Exit& code, const Hardwa
                                              "--until NAME,... says which values are wanted")});
     return std::nullopt;
   }
+  if (options.onnx.outputs.ends_with(".npy") && model->outputs.size() > 1) {  // before anything is compiled
+    code = fail(Exit::usage,
+                fmt::format("--outputs {}: a .npy file holds one array, and the model has {} outputs",
+                            options.onnx.outputs, model->outputs.size()),
+                "name it .npz, or --until NAME");
+    return std::nullopt;
+  }
   if (const Diagnostics large = too_large_to_hold(model->kernel); !large.empty()) {
     code = fail(Exit::limit, large);
     return std::nullopt;

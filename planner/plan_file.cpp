@@ -30,6 +30,7 @@ class PlanReader {
     map.text("machine");
     same_name(map.child("plan"), "the model", "plan", kernel_.name);
     if (!machine_.empty()) same_name(map.child("machine"), "the target", "machine", machine_);
+    if (has_errors(problems_)) return attached();  // none of its names need be known here
     if (const yaml::Node* order = map.child("order")) read_orders(*order);
     if (const yaml::Node* parts = map.required("parts")) read_parts(*parts);
     if (const yaml::Node* bands = map.child("bands"); bands && !has_errors(problems_)) read_bands(*bands);
@@ -37,12 +38,16 @@ class PlanReader {
     if (!has_errors(problems_)) add_at(*root, verify_parts(plan_, kernel_));
     for (std::size_t group = 0; group < groups_.size() && !has_errors(problems_); ++group)
       add_at(*groups_[group], verify_bands(plan_, kernel_, group));
-    for (Diagnostic& problem : problems_) source_.attach(problem);
-    if (has_errors(problems_)) return problems_;
+    if (has_errors(problems_)) return attached();
     return std::move(plan_);
   }
 
  private:
+  Diagnostics attached() {
+    for (Diagnostic& problem : problems_) source_.attach(problem);
+    return problems_;
+  }
+
   void add_at(const yaml::Node& node, Diagnostics found) {
     for (Diagnostic& problem : found) {
       problem.where = node.where;

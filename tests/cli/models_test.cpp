@@ -163,6 +163,9 @@ TEST_F(Models, ArraysOfNumpyGoInAndOut) {
     EXPECT_EQ((*written)[1].name, "y");
     EXPECT_EQ((*written)[1].data, array({-1, 2, -1}));
   }
+  const Said one_array = isamap({"run", path, "--target", "scalar_c", "--outputs", folder_ / "out.npy"});
+  EXPECT_EQ(one_array.code, 2);
+  EXPECT_NE(one_array.err.find("holds one array, and the model has 2 outputs\n"), std::string::npos) << one_array.err;
   const Said unwritable = isamap({"run", path, "--interpret", "--inputs", in, "--outputs", folder_ / "no/out.npz"});
   EXPECT_EQ(unwritable.code, 1);
   EXPECT_EQ(unwritable.err, (folder_ / "no/out.npz") + ": cannot be written: there is no folder '" + (folder_ / "no") +
@@ -369,6 +372,9 @@ TEST_F(Models, PlansAreReadAsExplained) {
   EXPECT_EQ(other.code, 1);
   EXPECT_NE(other.err.find("p.yaml:2:10"), std::string::npos) << other.err;
   EXPECT_NE(other.err.find("a plan of 'toy', and the target is 'scalar_c'"), std::string::npos) << other.err;
+  const Said wrong_model = run_with("plan: k\nparts:\n  - [gemm_7]\n  - [gemm_8]\n");
+  EXPECT_NE(wrong_model.err.find("a plan of 'k', and the model is 'm'"), std::string::npos) << wrong_model.err;
+  EXPECT_EQ(wrong_model.err.find("gemm_7"), std::string::npos) << "not each name of it: " << wrong_model.err;
 }
 
 /// The statements of a kernel file are the parts of a plan: bands of rows with a halo, and sums over bands.
