@@ -314,7 +314,19 @@ Result<MapSummary> for_each_mapping(const Kernel& whole, const HardwareModel& mo
 
 namespace {
 
-void add_mappings(MapResult& result, std::vector<Mapping> more) {
+/// Has an instruction dim digits of one of these dims beside others?
+bool fuses_any(const Mapping& mapping, const std::set<std::string>& dims) {
+  const auto is_one = [&](const Digit& digit) {
+    const auto names = digit.column.names();
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return dims.contains(name); });
+  };
+  return std::any_of(mapping.dims.begin(), mapping.dims.end(), [&](const std::vector<Digit>& digits) {
+    return digits.size() > 1 && std::any_of(digits.begin(), digits.end(), is_one);
+  });
+}
+
+void add_mappings(MapResult& result, std::vector<Mapping> more, const std::set<std::string>& unfused) {
+  std::erase_if(more, [&](const Mapping& mapping) { return fuses_any(mapping, unfused); });
   int next = static_cast<int>(result.mappings.size());
   for (Mapping& mapping : more) mapping.id = next++;
   if (result.mappings.empty())
@@ -337,14 +349,14 @@ Result<MapResult> enumerate_mappings(const Kernel& whole, const HardwareModel& m
       const MapOptions own = counted_from(options, static_cast<std::int64_t>(result.mappings.size()));
       PairMappings pair = map_statement(kernel, statement, model.instruction(id), id, own);
       add_pair(result, id, statement, pair, !pair.mappings.empty());
-      add_mappings(result, std::move(pair.mappings));
+      add_mappings(result, std::move(pair.mappings), options.unfused);
     }
     const auto computes = [&](const Mapping& m) { return m.statement == statement && is_computed_by(m, model); };
     if (result.stopped || std::any_of(result.mappings.begin(), result.mappings.end(), computes)) continue;
     const MapOptions own = counted_from(options, static_cast<std::int64_t>(result.mappings.size()));
     PairMappings by_tree = map_by_tree(kernel, statement, model, own);
     add_pair(result, {}, statement, by_tree, true);
-    add_mappings(result, std::move(by_tree.mappings));
+    add_mappings(result, std::move(by_tree.mappings), options.unfused);
   }
   if (!options.certificates.empty() && !result.stopped) {
     Diagnostics problems = write_certificates(kernel, model, options, result);

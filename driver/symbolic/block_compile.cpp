@@ -107,6 +107,27 @@ bool is_in_lanes(const Schedule& schedule, const std::string& dim) {
   return false;
 }
 
+std::set<std::string> dims_of(const GridShape& shape) {
+  std::set<std::string> dims;
+  for (const GridAxis& axis : shape.axes) dims.insert(axis.dim);
+  return dims;
+}
+
+/// Has an instruction dim a symbolic dim beside others? No loop walks it then.
+bool fuses_axes(const Schedule& schedule, const GridShape& shape) {
+  const std::set<std::string> dims = dims_of(shape);
+  const auto is_axis = [&](const Digit& digit) {
+    const auto names = digit.column.names();
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return dims.contains(name); });
+  };
+  for (const Nest& nest : schedule.nests)
+    for (const Line& line : nest.lines)
+      if (const auto* instruction = std::get_if<Do>(&line.is))
+        for (const auto& [name, digits] : instruction->dims)
+          if (digits.size() > 1 && std::any_of(digits.begin(), digits.end(), is_axis)) return true;
+  return false;
+}
+
 /// Of a grid that is not lowered yet: along each axis a block of tiles, and one for each number of positions they
 /// leave.
 double likely_blocks(const Grid& grid) {
@@ -375,7 +396,7 @@ class BlockCompiler {
       if (!searched.empty())
         options.schedule.max_evaluations = std::min(options.schedule.max_evaluations, kLeastEvaluations);
       searched.push_back(counts);
-      const Compilation compiled = compile(kernel_with_constants(shape, counts, shape.kernel), model_, options);
+      const Compilation compiled = searched_at(shape, counts, options);
       if (!compiled.scheduled) {
         refused(compiled.code, compiled.problems);
         continue;
@@ -386,6 +407,16 @@ class BlockCompiler {
       if (enough(found)) break;
     }
     return schedules;
+  }
+
+  /// With symbolic dims fused to no others where the cheapest schedule would fuse them.
+  Compilation searched_at(const GridShape& shape, const BlockCounts& counts, CompileOptions options) const {
+    const Kernel kernel = kernel_with_constants(shape, counts, shape.kernel);
+    Compilation compiled = compile(kernel, model_, options);
+    if (!compiled.scheduled || !fuses_axes(with_separate_lanes(compiled.scheduled->schedule), shape)) return compiled;
+    options.map.unfused = dims_of(shape);
+    Compilation unfused = compile(kernel, model_, options);
+    return unfused.scheduled ? std::move(unfused) : std::move(compiled);
   }
 
   bool is_written() const { return options_.hand_written || !options_.versions.empty(); }

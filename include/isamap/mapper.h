@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,6 +37,9 @@ struct MapOptions {
   std::function<bool(std::size_t written, std::size_t all)> certificate_progress;  ///< false writes no more
   std::int64_t max_mappings = 3072;  ///< for each instruction and statement
   std::uint64_t rlimit = 2'000'000;  ///< Z3 resource units for each query
+  /// Dims that share an instruction dim with no other one: lanes of `q.c` cross positions along q, so that no loop
+  /// walks these.
+  std::set<std::string> unfused = {};
 };
 
 /// Why an instruction does not cover a statement.

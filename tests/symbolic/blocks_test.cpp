@@ -795,6 +795,25 @@ TEST(SharedCopies, ArePackedOnceForEachPanel) {
   EXPECT_NE(unit->text.find("GrowingArray& B_copy"), std::string::npos);
 }
 
+const std::string narrow_windows = R"(kernel: windows
+dims: {P: {max: 60, likely: 28}, Q: {max: 60, likely: 28}, H: P + 2, W: Q + 2}
+tensors: {I: {shape: [H, W, 24]}, F: {shape: [3, 3, 24], constant: true}, O: {shape: [P, Q, 24]}}
+compute:
+  - O[p,q,c] += I[p+r,q+s,c] * F[r,s,c]
+)";
+
+/// Lanes over q and c together leave no tail of 24 channels at one size, but no loop walks q then.
+TEST(SymbolicBlocks, LanesCrossNoSymbolicDim) {
+  CompileOptions options;
+  options.schedule.objective = Objective::cycles;
+  options.schedule.max_evaluations = 200;
+  options.most_versions = 1;
+  const SymbolicCompilation made =
+      compile_symbolic(symbolic_kernel(narrow_windows), machine_of_file("x86_avx512"), options);
+  ASSERT_TRUE(made.program) << render(made.problems);
+  EXPECT_NE(print(made.schedules[0]).find("(j=c)"), std::string::npos) << print(made.schedules[0]);
+}
+
 /// The sum over two terms of a product with a constant of any size, by its own entries.
 struct ConstantProduct {
   using Pack = void (*)(const float*);
