@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/operand_use.h"
+#include "program/partial_moves.h"
 
 namespace isamap {
 namespace {
@@ -63,9 +64,15 @@ class TileLoopFinder {
       const std::int64_t step = index.coefficient(loop->variable);
       if (step <= 0 || step % move.factor != 0 || step / move.factor * loop->trip != counts_[axis]) continue;
       if (loop->trip < 2 || loop->unroll || !loop->unit.empty() || loop->instances != 0) continue;
-      if (tiles_[axis] % (step / move.factor) == 0 && is_linear_in(index, loop->variable)) return loop;
+      const std::int64_t positions = step / move.factor;
+      if (!is_linear_in(index, loop->variable)) continue;
+      if (tiles_[axis] % positions == 0 || moves_partly(*loop, positions, move)) return loop;
     }
     return nullptr;
+  }
+  bool moves_partly(const Loop& loop, std::int64_t positions, const AxisMove& move) const {
+    return move.factor == 1 && positions % tiles_[static_cast<std::size_t>(move.axis)] == 0 &&
+           only_moves(loop.body, program_, model_, loop.variable, positions);
   }
 
   void find(const Ref& ref, const Buffer& buffer, const Ranges& ranges) {
@@ -76,6 +83,7 @@ class TileLoopFinder {
       good_ = good_ && loop != nullptr;
       if (!good_) return;
       const std::int64_t step = ref.index[d].coefficient(loop->variable) / move.factor;
+      if (tiles_[index_of(move)] % step != 0) found_.partial.insert(loop->variable);
       const auto [known, is_new] = found_.loops.emplace(loop->variable, TileLoop{move.axis, step});
       const auto around = std::count_if(open_.begin(), open_.end(), [&](const Loop* open) {
         const auto one = found_.loops.find(open->variable);
@@ -130,6 +138,8 @@ class TileLoopFinder {
     const std::int64_t trip = counts_[static_cast<std::size_t>(loop.axis)] / loop.step;
     if (section < 1 || !is_linear_in(index, variable) || buffer.extents[d] != section * trip) return false;
     if (!stays_in(index, variable, section, ranges)) return false;
+    // Of sections of several positions there may be a part: the loop that reads them counts positions.
+    if (found_.partial.contains(variable) && pass_ == Pass::sections) return true;
     auto& axes = found_.grown.try_emplace(ref.buffer, std::vector<TileLoop>(buffer.extents.size())).first->second;
     if (axes[d].axis < 0 && pass_ == Pass::sections) axes[d] = loop;
     return axes[d].axis == loop.axis;  // the extent says how large a section is for each position

@@ -10,7 +10,8 @@
 //   - of a parallel axis: step v writes positions T*v .. T*v + T - 1 of the output, as step 0 does at a shifted
 //   address;
 //   - of a reduced axis: step v adds the terms of its positions to the sum.
-// Inputs of a parallel axis may be read beyond the own tile (windows).
+// Inputs of a parallel axis may be read beyond the own tile (windows). A loop that only moves an input into a local
+// array may have steps of more than T positions, if the move may take fewer (program/partial_moves.h).
 
 #include <optional>
 
@@ -22,6 +23,7 @@ namespace isamap {
 struct TileLoops {
   std::map<std::string, TileLoop> loops;
   std::map<BufferId, std::vector<TileLoop>> grown;
+  std::set<std::string> partial;  ///< variables of loops whose last step moves what is left
 };
 
 /// `counts`: by axis; `tiles`: positions of a step divide them; 0: the axis is not walked. Nothing: an axis with a tile

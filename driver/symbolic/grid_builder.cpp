@@ -15,6 +15,7 @@
 #include "program/masked_blocks.h"
 #include "program/masked_ends.h"
 #include "program/packed_constants.h"
+#include "program/partial_moves.h"
 #include "program/tile_loops.h"
 
 namespace isamap {
@@ -550,7 +551,8 @@ class GridBuilder {
         ambiguous = false;
         const auto again = [&](const BlockCounts& other) { return lowered(schedule, other, adding); };
         if (!add_masks({axes(), rest_steps_, cell, counts, tiles}, model_, again, block, ambiguous)) continue;
-        if (!mask_ends(block, grid_.shape, model_)) return std::nullopt;
+        if (!mask_ends(block, grid_.shape, model_) || !end_moves(block, grid_.shape, loops->partial, model_))
+          return std::nullopt;
         return block;
       }
     }

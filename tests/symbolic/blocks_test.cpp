@@ -795,6 +795,44 @@ TEST(SharedCopies, ArePackedOnceForEachPanel) {
   EXPECT_NE(unit->text.find("GrowingArray& B_copy"), std::string::npos);
 }
 
+const std::string transposed_product = R"(kernel: gemm
+dims: {M: {max: 300, likely: 60}, N: {max: 300, likely: 60}, K: {max: 300, likely: 60}}
+tensors: {A: {shape: [M, K]}, B: {shape: [N, K]}, C: {shape: [M, N]}}
+compute:
+  - C[i,j] += A[i,k] * B[j,k]
+)";
+
+/// A move that transposes takes several terms at once: the last one takes those that are left.
+TEST(PartialMoves, TransposeAnyNumberOfTerms) {
+  const HardwareModel& model = vector_machine();
+  const SymbolicKernel kernel = symbolic_kernel(transposed_product);
+  CompileOptions options;
+  auto schedule = parse_schedule(packed_product, "s.yaml", *bind(kernel, {{"M", 60}, {"N", 60}, {"K", 60}}), model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  options.hand_written = *schedule;
+  const SymbolicCompilation compiled = compile_symbolic(kernel, model, options);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  SymbolicProgram less = *compiled.program;  // mutant: the last term is left out
+  int ended = 0;
+  for (Grid& grid : less.grids)
+    for (Block& block : grid.blocks)
+      for (auto& [extent, to] : block.ended) to.first += 1, ++ended;
+  ASSERT_GT(ended, 0);
+  if (availability(model).how != ExecutionMode::native) GTEST_SKIP() << availability(model).why;
+  const auto runner = make_symbolic_runner(*compiled.program, model);
+  for (std::int64_t k = 0; k <= 40; ++k) {
+    const auto checked =
+        run_at(*runner, kernel, {{"M", 1 + k % 9}, {"N", 7 + 5 * k % 61}, {"K", k}}, ExecutionMode::native);
+    ASSERT_TRUE(checked) << render(checked.diagnostics());
+    EXPECT_TRUE(checked->correct) << k << ": " << checked->first_difference;
+  }
+  EXPECT_EQ(runner->compilations(), 1);
+  const auto checked =
+      run_at(*make_symbolic_runner(less, model), kernel, {{"M", 9}, {"N", 40}, {"K", 21}}, ExecutionMode::native);
+  ASSERT_TRUE(checked) << render(checked.diagnostics());
+  EXPECT_FALSE(checked->correct);
+}
+
 const std::string narrow_windows = R"(kernel: windows
 dims: {P: {max: 60, likely: 28}, Q: {max: 60, likely: 28}, H: P + 2, W: Q + 2}
 tensors: {I: {shape: [H, W, 24]}, F: {shape: [3, 3, 24], constant: true}, O: {shape: [P, Q, 24]}}
