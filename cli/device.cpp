@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/device.h"
 
-#include <cstdlib>
-
 #include "backends/common/process.h"
+#include "backends/cpp/compile/compiler.h"
 #include "isamap/backend.h"
 #include "jobs/device.h"
 
@@ -12,11 +11,12 @@ namespace {
 
 const jobs::DeviceFacts& facts_here() {
   static const jobs::DeviceFacts facts = [] {
-    std::vector<std::string> versions, commands{"g++", "clang++"};
-    if (const char* chosen = std::getenv("CXX")) commands = {chosen};
-    for (const std::string& command : commands)
-      if (const auto words = split_command(command); !words.empty() && command_exists(words.front()))
-        versions.push_back(version_of(words));
+    using Command = std::vector<std::string>;
+    std::vector<Command> commands{chosen_compiler()};
+    if (commands.front().empty()) commands = {Command{"g++"}, Command{"clang++"}};
+    std::vector<std::string> versions;
+    for (const Command& command : commands)
+      if (command_exists(command.front())) versions.push_back(version_of(command));
     return jobs::device_facts(versions);
   }();
   return facts;

@@ -247,17 +247,24 @@ std::vector<std::string> split_command(const std::string& command) {
   return words;
 }
 
+std::vector<std::string> folders_of_path() {
+  const char* const path = std::getenv("PATH");
+  const std::string listed = path == nullptr ? "/usr/bin:/bin" : path;
+  std::vector<std::string> folders;
+  for (std::size_t at = 0; at <= listed.size();) {
+    const std::size_t end = std::min(listed.find(':', at), listed.size());
+    if (end > at) folders.push_back(listed.substr(at, end - at));
+    at = end + 1;
+  }
+  return folders;
+}
+
 bool command_exists(const std::string& command) {
   if (command.empty()) return false;
   if (command.find('/') != std::string::npos) return access(command.c_str(), X_OK) == 0;
-  const char* path = std::getenv("PATH");
-  const std::string folders = path == nullptr ? "/usr/bin:/bin" : path;
-  for (std::size_t at = 0; at <= folders.size();) {
-    const std::size_t end = std::min(folders.find(':', at), folders.size());
-    if (end > at && access((folders.substr(at, end - at) + "/" + command).c_str(), X_OK) == 0) return true;
-    at = end + 1;
-  }
-  return false;
+  const std::vector<std::string> folders = folders_of_path();
+  return std::any_of(folders.begin(), folders.end(),
+                     [&](const std::string& folder) { return access((folder + "/" + command).c_str(), X_OK) == 0; });
 }
 
 void end_children_and_files() {

@@ -32,6 +32,9 @@ ProcessResult run_process(const std::vector<std::string>& argv, const ProcessLim
 /// Splits a command at blanks; quotes group. Nothing is expanded.
 std::vector<std::string> split_command(const std::string& command);
 
+/// The folders of PATH; without one, those of the system.
+std::vector<std::string> folders_of_path();
+
 /// Is this command a file in PATH (or a path) that can be executed?
 bool command_exists(const std::string& command);
 

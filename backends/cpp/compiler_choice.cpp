@@ -6,11 +6,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <mutex>
-#include <sstream>
 
 #include "backends/common/process.h"
 #include "backends/cpp/compile/compiler.h"
@@ -23,19 +21,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool user_has_chosen() {
-  const char* chosen = std::getenv("CXX");
-  return chosen != nullptr && !split_command(chosen).empty();
-}
-
 /// clang++, otherwise clang++-N with the largest N; empty: not installed.
 std::string clang_of_path() {
   if (command_exists("clang++")) return "clang++";
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "/usr/bin" : path);
   int newest = 0;
   const std::string start = "clang++-";
-  for (std::string folder; std::getline(folders, folder, ':');) {
+  for (const std::string& folder : folders_of_path()) {
     std::error_code failed;
     for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
       const std::string name = at->path().filename().string();
@@ -76,7 +67,7 @@ std::vector<CompilerCommand> compilers_for(const HardwareModel& model) {
   if (!is_host_code(model)) return {};
   std::vector<CompilerCommand> candidates = named_compilers(model);
   if (const std::string clang = clang_of_path();
-      model.program.compilers.empty() && !user_has_chosen() && !clang.empty())
+      model.program.compilers.empty() && chosen_compiler().empty() && !clang.empty())
     candidates.push_back({clang});
   std::erase_if(candidates, [&](const CompilerCommand& one) { return !works(one, model); });
   return candidates;
@@ -119,7 +110,7 @@ Result<bool> remember_compiler(const Program& program, const HardwareModel& mode
 
 HardwareModel as_remembered(const HardwareModel& model, const std::string& kernel_text) {
   const std::vector<std::string>& named = model.program.compilers;
-  if (!is_host_code(model) || (named.empty() ? user_has_chosen() : named.size() == 1)) return model;
+  if (!is_host_code(model) || (named.empty() ? !chosen_compiler().empty() : named.size() == 1)) return model;
   const auto chosen = read_from_cache(choice_key(model, kernel_text));
   if (!named.empty() && std::find(named.begin(), named.end(), chosen.value_or("")) == named.end()) return model;
   const auto command = split_command(chosen.value_or(""));

@@ -688,6 +688,22 @@ TEST(Cluster, ReportsTakePartsOfARun) {
       << another.err;
 }
 
+TEST(Cluster, AnEmptyVariableChoosesNoCompiler) {
+  const PlannedLab lab;
+  ASSERT_EQ(lab.work("store").code, 0);
+  const auto device = [&] {
+    const std::string said = isamap({"status", lab.plan, "--store", lab.store("store")}).out;
+    const std::size_t at = said.find("this machine is device ");
+    return at == std::string::npos ? said : said.substr(at);
+  };
+  std::set<std::string> devices;
+  const WithCompiler none("");
+  devices.insert(device());
+  ::unsetenv("CXX");
+  devices.insert(device());
+  EXPECT_EQ(devices.size(), 1U);
+}
+
 TEST(Cluster, WrongUseIsSaid) {
   const Folder folder;
   const std::string text = folder.write("text", "no plan\n");

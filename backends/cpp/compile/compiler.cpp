@@ -25,14 +25,14 @@ const ProcessLimits probe_limits{60, std::int64_t{8} << 30, std::int64_t{1} << 3
 
 /// Size and time of the compiler's file: a new compiler invalidates entries.
 std::string file_identity(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::string folders = program.find('/') != std::string::npos ? "" : path == nullptr ? "/usr/bin" : path;
-  for (std::size_t at = 0; at <= folders.size();) {
-    const std::size_t end = std::min(folders.find(':', at), folders.size());
-    const std::string file = folders.empty() ? program : folders.substr(at, end - at) + "/" + program;
+  std::vector<std::string> files{program};
+  if (program.find('/') == std::string::npos) {
+    files.clear();
+    for (const std::string& folder : folders_of_path()) files.push_back(folder + "/" + program);
+  }
+  for (const std::string& file : files) {
     struct stat info {};
     if (stat(file.c_str(), &info) == 0) return fmt::format("{} {} {}", file, info.st_size, info.st_mtim.tv_sec);
-    at = end + 1;
   }
   return program;
 }
@@ -139,9 +139,13 @@ Compiler choose(const HardwareModel& model) {
 
 }  // namespace
 
+std::vector<std::string> chosen_compiler() {
+  const char* const chosen = std::getenv("CXX");
+  return split_command(chosen == nullptr ? "" : chosen);
+}
+
 std::vector<std::string> system_compiler() {
-  const char* chosen = std::getenv("CXX");
-  auto words = split_command(chosen == nullptr ? "" : chosen);
+  auto words = chosen_compiler();
   if (words.empty()) words.emplace_back("g++");
   return words;
 }

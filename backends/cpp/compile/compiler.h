@@ -16,7 +16,9 @@ struct Compiler {
   std::string why;
 };
 
-/// $CXX, otherwise g++. The first word is the program.
+/// The words of $CXX; empty: the user has chosen no compiler.
+std::vector<std::string> chosen_compiler();
+/// The chosen one, otherwise g++. The first word is the program.
 std::vector<std::string> system_compiler();
 
 /// The first of the model's candidates that compiles the target's headers with the target's flags; if the model names
