@@ -29,10 +29,6 @@ constexpr std::int64_t kLeastEvaluations = 200;  // of searches after the first
 constexpr double kMaskedRuns = 3;       // of an axis in lanes: tiles, and masks of a half and of a whole vector
 constexpr double kUnknownRegret = 1.2;  // of blocks that are not lowered yet
 
-/// Lowered at once if it is chosen. With more bodies its code alone is worth more regret than an unknown schedule has
-/// (`VersionOptions::block_worth`): it is lowered if it is chosen again with their number known.
-constexpr std::size_t kWorthBodies = 250;
-
 constexpr double kIllegal = std::numeric_limits<double>::infinity();  // cycles
 
 using BlockCounts = std::vector<std::int64_t>;
@@ -144,24 +140,23 @@ double likely_blocks(const Grid& grid) {
 }
 
 double bodies_of(const PlannedGrid& plan) {
-  if (plan.lowered) return static_cast<double>(body_count(plan.grid));
+  if (plan.stage >= GridStage::lowered) return static_cast<double>(body_count(plan.grid));
   const double likely = likely_blocks(plan.grid);
-  return plan.cut ? std::max(likely, static_cast<double>(least_bodies(plan.grid))) : likely;
+  if (plan.stage == GridStage::planned) return likely;
+  return std::clamp(likely, static_cast<double>(least_bodies(plan.grid)),
+                    static_cast<double>(plan.grid.blocks.size()));  // of cells
 }
 
-/// Of a grid that is not lowered yet: of its schedule for these very sizes, which is less.
-double price_of_whole(const Grid& grid, const Bindings& sizes, const HardwareModel& model,
-                      const CompileOptions& options) {
+/// Of a grid without runs: of its schedule for these very sizes, which is less.
+double price_of_whole(const Grid& grid, const Bindings& sizes, BlockCosts& costs) {
   BlockCounts counts;
   for (const GridAxis& axis : grid.shape.axes) {
     counts.push_back(evaluate(axis.extent, sizes));
     if (counts.back() == 0) return 0;
   }
-  const Kernel kernel = block_kernel(grid.shape, counts, false);
-  if (has_errors(verify(grid.schedule, kernel, model))) return kIllegal;
-  const PricedBlock block = priced_block(grid.shape, counts, false, grid.schedule);
-  const auto cost = block_cost(grid.shape, block.schedule, block.kernel, model, options.schedule.costs);
-  return cost ? cost->cycles + model.timing.block_call * likely_cells(grid, counts) : kIllegal;
+  if (!costs.is_legal(grid.shape, grid.schedule, counts)) return kIllegal;
+  const auto cost = costs.of(grid.shape, grid.schedule, counts, false);
+  return cost ? cost->cycles + costs.model().timing.block_call * likely_cells(grid, counts) : kIllegal;
 }
 
 /// By axis, under the guard of a version.
@@ -205,45 +200,36 @@ Grid limited_to(const Grid& grid, const SymbolicKernel& kernel, const std::vecto
   return limited_to(grid, least_extents(grid, kernel, facts), largest_extents(grid, facts));
 }
 
-/// None of its schedules lowers.
-bool is_refused(const PlannedGrid& plan) { return !plan.lowered && plan.next.empty(); }
-
 bool is_refused(const std::vector<PlannedGrid>& plans) {
   return std::all_of(plans.begin(), plans.end(), [](const PlannedGrid& plan) { return is_refused(plan); });
 }
 
-double price_of(const PlannedGrid& plan, const Bindings& sizes, const HardwareModel& model,
-                const CompileOptions& options) {
+double price_of(const PlannedGrid& plan, const Bindings& sizes, BlockCosts& costs) {
   if (is_refused(plan)) return kIllegal;
-  if (!plan.lowered) return price_of_whole(plan.grid, sizes, model, options);
+  if (plan.stage == GridStage::planned) return price_of_whole(plan.grid, sizes, costs);
   // Samples are multiples of lanes, mostly: what wide lanes leave is not in their prices. Softmax of 52 to 82 columns
   // took 1.5 to 2.1 times as long by lanes of 32 that were chosen by the price of one round.
   if (has_single_round(plan.grid, sizes)) return kIllegal;
-  const auto cost = cost_of(plan.grid, model, options.schedule.costs, sizes);
+  const auto cost = cost_of(plan.grid, costs, sizes);
   return cost ? cost->cycles : kIllegal;
 }
 
-double price_of(const GridCandidate& candidate, const Bindings& sizes, const HardwareModel& model,
-                const CompileOptions& options) {
-  double cycles = candidate.legal ? 0 : kIllegal;
-  for (const PlannedGrid* plan : candidate.grids) cycles += price_of(*plan, sizes, model, options);
-  return cycles;
-}
-
-bool is_lowered(const GridCandidate& candidate) {
-  return std::all_of(candidate.grids.begin(), candidate.grids.end(),
-                     [](const PlannedGrid* plan) { return plan->lowered; });
+/// The stage of the grid that is made least.
+GridStage stage_of(const GridCandidate& candidate) {
+  GridStage least = GridStage::printable;
+  for (const PlannedGrid* plan : candidate.grids) least = std::min(least, plan->stage);
+  return least;
 }
 
 /// Without samples where nothing is computed or none is legal. A schedule that is illegal at a sample may have blocks
-/// that serve it; before they are lowered they are thought to be worse than the best.
+/// that serve it; before they are known they are thought to be worse than the best.
 VersionQuestion comparable(VersionQuestion question, const std::vector<GridCandidate>& candidates) {
   for (std::size_t s = question.samples.size(); s-- > 0;) {
     double best = kIllegal;
     for (const auto& costs : question.costs) best = std::min(best, costs[s]);
     if (best > 0 && best < kIllegal) {
       for (std::size_t c = 0; c < candidates.size(); ++c)
-        if (question.costs[c][s] == kIllegal && candidates[c].legal && !is_lowered(candidates[c]))
+        if (question.costs[c][s] == kIllegal && candidates[c].legal && stage_of(candidates[c]) == GridStage::planned)
           question.costs[c][s] = kUnknownRegret * best;
       continue;
     }
@@ -254,30 +240,38 @@ VersionQuestion comparable(VersionQuestion question, const std::vector<GridCandi
   return question;
 }
 
-/// What grids cost at the samples; kept until a grid is lowered.
+/// What grids cost at the samples; kept until more of a grid is made.
 class SampledPrices {
  public:
-  SampledPrices(std::vector<Bindings> samples, const HardwareModel& model, const CompileOptions& options)
-      : samples_(std::move(samples)), model_(model), options_(options) {}
+  /// `lowered`: by statement.
+  SampledPrices(std::vector<Bindings> samples, std::vector<LoweredBlocks>& lowered)
+      : samples_(std::move(samples)), lowered_(lowered) {}
 
   const std::vector<Bindings>& samples() const { return samples_; }
-  double at(const PlannedGrid& plan, std::size_t sample) {
-    const auto [known, is_new] = prices_.try_emplace({&plan, plan.lowered, sample});
-    if (is_new) known->second = price_of(plan, samples_[sample], model_, options_);
+  double at(std::size_t statement, const PlannedGrid& plan, std::size_t sample) {
+    const auto [known, is_new] = prices_.try_emplace({&plan, plan.next.size(), plan.stage, sample});
+    if (is_new) known->second = price_of(plan, samples_[sample], lowered_[statement].costs());
     return known->second;
   }
   std::vector<double> of(const GridCandidate& candidate) {
     std::vector<double> costs(samples_.size(), candidate.legal ? 0 : kIllegal);
     for (std::size_t sample = 0; sample < samples_.size(); ++sample)
-      for (const PlannedGrid* plan : candidate.grids) costs[sample] += at(*plan, sample);
+      for (std::size_t s = 0; s < candidate.grids.size(); ++s) costs[sample] += at(s, *candidate.grids[s], sample);
     return costs;
+  }
+  /// At any sizes.
+  double at(const GridCandidate& candidate, const Bindings& sizes) {
+    double cycles = candidate.legal ? 0 : kIllegal;
+    for (std::size_t s = 0; s < candidate.grids.size(); ++s)
+      cycles += price_of(*candidate.grids[s], sizes, lowered_[s].costs());
+    return cycles;
   }
 
  private:
   std::vector<Bindings> samples_;
-  const HardwareModel& model_;
-  const CompileOptions& options_;
-  std::map<std::tuple<const PlannedGrid*, bool, std::size_t>, double> prices_;  ///< by grid, whether lowered, sample
+  std::vector<LoweredBlocks>& lowered_;
+  /// By grid, its schedules that are left, stage, and sample.
+  std::map<std::tuple<const PlannedGrid*, std::size_t, GridStage, std::size_t>, double> prices_;
 };
 
 /// Candidate n has the n-th grid of each statement, or its first one; the others have the cheapest ones at a sample.
@@ -291,10 +285,10 @@ std::vector<GridCandidate> find_candidates(std::vector<std::vector<PlannedGrid>>
   }
   for (std::size_t sample = 0; statements.size() > 1 && sample < prices.samples().size(); ++sample) {
     GridCandidate candidate;
-    for (auto& grids : statements)
-      candidate.grids.push_back(&*std::min_element(grids.begin(), grids.end(), [&](const auto& a, const auto& b) {
-        return prices.at(a, sample) < prices.at(b, sample);
-      }));
+    for (std::size_t s = 0; s < statements.size(); ++s)
+      candidate.grids.push_back(&*std::min_element(
+          statements[s].begin(), statements[s].end(),
+          [&](const auto& a, const auto& b) { return prices.at(s, a, sample) < prices.at(s, b, sample); }));
     const auto is_it = [&](const GridCandidate& one) { return one.grids == candidate.grids; };
     if (std::none_of(candidates.begin(), candidates.end(), is_it)) candidates.push_back(std::move(candidate));
   }
@@ -353,7 +347,7 @@ class BlockCompiler {
         model_(model),
         options_(options),
         versions_({.most = options.most_versions}),
-        prices_(sample_sizes(kernel, versions_), model, options) {}
+        prices_(sample_sizes(kernel, versions_), lowered_) {}
 
   SymbolicCompilation run() {
     for (std::size_t s = 0; s < kernel_.sample.statements.size(); ++s) {
@@ -484,11 +478,11 @@ class BlockCompiler {
       if (options_.hand_written) try_one(schedule);
     if (grids.empty()) grids = std::move(scalar);
   }
-  /// Lowers the blocks of a grid; false: none of its schedules allows that, or only its runs are known yet.
-  bool complete(std::size_t s, PlannedGrid& plan, std::size_t most_bodies = kAnyBodies) {
-    isamap::complete(plan, shapes_[s], lowered_[s], most_bodies);
+  /// Lowers the blocks of a grid; false: none of its schedules allows that.
+  bool complete(std::size_t s, PlannedGrid& plan) {
+    isamap::complete(plan, shapes_[s], lowered_[s]);
     if (why_.empty()) why_ = plan.why_not;
-    return plan.lowered;
+    return !is_refused(plan);
   }
 
   // Versions
@@ -503,9 +497,7 @@ class BlockCompiler {
       for (const GridAxis& axis : shape.axes)
         if (std::find(question.measures.begin(), question.measures.end(), axis.extent) == question.measures.end())
           question.measures.push_back(axis.extent);
-    question.price = [this](std::size_t c, const Bindings& sizes) {
-      return price_of(candidates_[c], sizes, model_, options_);
-    };
+    question.price = [this](std::size_t c, const Bindings& sizes) { return prices_.at(candidates_[c], sizes); };
     return question;
   }
   void ask_about(std::size_t candidate, VersionQuestion& question) {
@@ -513,7 +505,7 @@ class BlockCompiler {
     question.blocks[candidate] = 0;
     for (const PlannedGrid* plan : candidates_[candidate].grids) question.blocks[candidate] += bodies_of(*plan);
   }
-  /// Only the grids of versions are lowered; where that changes what they cost, the choice is made again.
+  /// Only the grids of versions are made, stage by stage; where that changes what they cost, the choice is made again.
   bool choose() {
     VersionQuestion all = question();
     if (!options_.versions.empty()) return link(comparable(all, candidates_), written_versions(options_));
@@ -523,33 +515,37 @@ class BlockCompiler {
       const auto is_legal = [&](const GuardedSchedule& version) { return candidates_[version.schedule].legal; };
       if (asked.samples.empty() || !std::all_of(versions.begin(), versions.end(), is_legal))
         versions = any_version(candidates_);
-      bool changed = false;
-      for (const GuardedSchedule& version : versions) changed = complete(version.schedule, all) || changed;
+      const bool changed = advance(versions, all);
       if (changed && shapes_.size() > 1) {  // the cheapest grids of statements may be others now
         candidates_ = find_candidates(grids_, prices_);
         all = question();
       }
       if (changed) continue;
-      return link(asked, versions);
+      return link(asked, at_crossovers(std::move(versions), asked));
     }
     refused(Exit::limit, {no_program("that was found", why_)});
     return false;
   }
-  /// True: a grid had to be lowered, and its costs may have changed.
-  bool complete(std::size_t candidate, VersionQuestion& question) {
+  /// The grids of these versions that are made least get their next stage; false: all have the last one.
+  bool advance(const std::vector<GuardedSchedule>& versions, VersionQuestion& question) {
+    GridStage least = GridStage::printable;
+    for (const GuardedSchedule& version : versions)
+      if (const GridCandidate& one = candidates_[version.schedule]; one.legal) least = std::min(least, stage_of(one));
+    if (least == GridStage::printable) return false;
+    for (const GuardedSchedule& version : versions) advance(version.schedule, least, question);
+    return true;
+  }
+  void advance(std::size_t candidate, GridStage stage, VersionQuestion& question) {
     GridCandidate& one = candidates_[candidate];
-    bool changed = false;
-    for (std::size_t s = 0; s < one.grids.size(); ++s) {
-      if (one.grids[s]->lowered) continue;
-      changed = true;
-      if (!one.legal) continue;
-      if (!complete(s, *one.grids[s], kWorthBodies) && !is_written() && is_refused(grids_[s]) &&
-          may_be_loops(kernel_, s, options_))
-        *one.grids[s] = plain_loops(kernel_, s, model_, options_, no_program("that was found", why_));
-      one.legal = one.grids[s]->lowered || one.grids[s]->cut;
+    for (std::size_t s = 0; s < one.grids.size() && one.legal; ++s) {
+      PlannedGrid& plan = *one.grids[s];
+      if (plan.stage == stage) isamap::advance(plan, shapes_[s], lowered_[s]);
+      if (why_.empty()) why_ = plan.why_not;
+      if (is_refused(plan) && !is_written() && is_refused(grids_[s]) && may_be_loops(kernel_, s, options_))
+        plan = plain_loops(kernel_, s, model_, options_, no_program("that was found", why_));
+      one.legal = !is_refused(plan);
     }
-    if (changed) ask_about(candidate, question);
-    return changed;
+    ask_about(candidate, question);
   }
   bool link(const VersionQuestion& question, const std::vector<GuardedSchedule>& versions) {
     result_.samples = samples_of(question, versions);

@@ -36,7 +36,7 @@ std::optional<Grid> edge_grid(const GridShape& shape, double most_code, const Ha
     PlannedGrid plan = planned_grid(shape, schedule, {}, model);
     for (GridSchedules& one : plan.next) one.most_code = most_code;
     complete(plan, shape, lowered);
-    if (!plan.lowered) continue;
+    if (is_refused(plan)) continue;
     for (Block& block : plan.grid.blocks) assume_finite(block.program, shape.kernel.statements[0]);
     return std::move(plan.grid);
   }

@@ -8,8 +8,6 @@
 #include <limits>
 #include <numeric>
 
-#include "backends/cpp/symbolic/block_unit.h"
-#include "driver/symbolic/grid_price.h"
 #include "driver/symbolic/short_blocks.h"
 #include "isamap/scheduler.h"
 #include "program/masked_blocks.h"
@@ -109,15 +107,6 @@ std::shared_ptr<const Program> lowered_block(const GridShape& shape, const Sched
   if (options.strict_float && !program->assumptions.empty()) return nullptr;
   program->sums_in_order = program->library_functions = options.strict_float;
   return std::make_shared<const Program>(std::move(*program));
-}
-
-/// What `rounded_up` changes in a shape.
-std::string rounding_of(const GridShape& shape) {
-  std::string text;
-  for (const GridAxis& axis : shape.axes)
-    text += print(axis.extent) + (axis.end ? " to " + print(*axis.end) : "") + ";";
-  for (const auto& [tensor, copy] : shape.padded) text += fmt::format(" {}", tensor.index());
-  return text;
 }
 
 /// The largest tile of each axis.
@@ -285,7 +274,7 @@ bool add_masks(const MaskedCell& of, const HardwareModel& model, const BlockLowe
     if (of.tiles[axis] > 0 || run.low == run.high) continue;
     const std::int64_t step = of.rest_steps[axis], sample = of.counts[axis];
     for (const std::int64_t rest : {run.low, run.low + step, run.high}) {
-      // The ends; neighbours were compared for the run. One lane alone may be found along another axis of one
+      // The ends; numbers between them were compared for the run. One lane alone may be found along another axis of one
       // position; a mask of fewer lanes computes fewer.
       if (rest == sample || rest == 1 || (rest == run.low + step && run.low != 1)) continue;
       BlockCounts other = of.counts;
@@ -325,6 +314,46 @@ std::string dims_of(const std::vector<GridAxis>& axes) {
   return dims;
 }
 
+/// Runs for what a tile leaves, multiples of a step: one for several numbers where only masks differ. Where one does
+/// not lower, position by position.
+std::vector<DimRun> rest_runs(std::int64_t tile, std::int64_t step,
+                              const std::function<std::shared_ptr<const Program>(std::int64_t rest)>& lowered,
+                              const HardwareModel& model) {
+  std::vector<DimRun> runs;
+  std::shared_ptr<const Program> last;
+  std::int64_t room = 0;  // lanes that the mask of the last run has left
+  for (std::int64_t rest = step; rest < tile; rest += step) {
+    if (last && room > 2 * step && runs.back().low < runs.back().high) {
+      // The same code under a mask of all lanes but one serves what lies between, too.
+      const std::int64_t far = std::min(rest + room - 2 * step, (tile - 1) / step * step);
+      const auto program = lowered(far);
+      if (program && differ_in_extents(*last, *program, far - (rest - step))) {
+        room -= far - (rest - step);
+        runs.back().high = rest = far;
+        last = program;
+        continue;
+      }
+    }
+    std::shared_ptr<const Program> program = lowered(rest);
+    if (!program) return {{1, 0, 0}};
+    if (last && differ_in_extents(*last, *program, step)) {
+      DimRun& before = runs.back();
+      before.high = rest;
+      // One lane alone is found in other ways; a mask of fewer lanes serves it, too.
+      if (before.low == 2 && rest == 3 && runs.size() > 1) runs.erase(runs.end() - 2), runs.back().low = 1;
+      room = masked_room(*last, *program, step, model) - step;
+    } else if (last && runs.back().low < runs.back().high && room >= step) {
+      runs.back().high = rest;  // all lanes of the mask
+      last.reset();
+      continue;
+    } else {
+      runs.push_back({0, rest, rest});
+    }
+    last = std::move(program);
+  }
+  return runs;
+}
+
 class GridBuilder {
  public:
   /// `masks`: sums in lanes may be rounded up, with loads that end under a mask.
@@ -334,8 +363,7 @@ class GridBuilder {
     grid_.schedule = schedules.main;
   }
 
-  /// Without blocks if they would be more.
-  Result<Grid> run(std::size_t most_bodies) {
+  Result<Grid> run(GridWork work) {
     for (std::size_t axis = 0; axis < axes().size(); ++axis)
       tiles_.push_back(tiles_of(grid_.schedule, axes()[axis].dim));
     if (!find_tiles()) return std::move(why_);
@@ -349,11 +377,12 @@ class GridBuilder {
       return refused(
           fmt::format("its tiles leave {} blocks of rests; at most {} are made", block_count(grid_), kMostBlocks / 2));
     grid_.order = order_of(grid_.schedule, axes());
-    if (least_bodies(grid_) > most_bodies) return std::move(grid_);
     for (const bool adding : {false, true})
       for (std::size_t cell = 0; (!adding || has_adding_cells(axes())) && cell < block_count(grid_); ++cell)
-        if (!add_block(cell, adding)) return std::move(why_);
-    if (auto problems = unprintable_blocks(grid_, model_); !problems.empty()) return problems;
+        if (work == GridWork::runs)
+          grid_.blocks.emplace_back().schedule = expected_schedule(cell);
+        else if (!add_block(cell, adding))
+          return std::move(why_);
     return std::move(grid_);
   }
 
@@ -404,7 +433,7 @@ class GridBuilder {
     return true;
   }
 
-  /// Blocks for what the smallest tile of an axis leaves: one for several numbers where only masks differ.
+  /// Blocks for what the smallest tile of an axis leaves.
   bool add_rests(std::size_t axis) {
     std::vector<DimRun>& runs = axes()[axis].runs;
     const std::int64_t tile = runs.back().tile;
@@ -412,32 +441,9 @@ class GridBuilder {
       refused(fmt::format("tiles of {} positions along {} leave too many rests", tile, axes()[axis].dim));
       return false;
     }
-    const std::size_t tiles = runs.size();
-    std::shared_ptr<const Program> last;
-    std::int64_t room = 0;  // lanes that the mask of the last run has left
-    const std::int64_t step = rest_steps_[axis];
-    for (std::int64_t rest = step; rest < tile; rest += step) {
-      std::shared_ptr<const Program> program = rest_program(axis, rest);
-      if (!program) {  // position by position
-        runs.resize(tiles);
-        runs.push_back({1, 0, 0});
-        return true;
-      }
-      DimRun* const before = &runs.back();
-      if (last && differ_in_extents(*last, *program, step)) {
-        before->high = rest;
-        // One lane alone is found in other ways; a mask of fewer lanes serves it, too.
-        if (before->low == 2 && rest == 3 && runs.size() > tiles + 1) runs.erase(runs.end() - 2), runs.back().low = 1;
-        room = masked_room(*last, *program, step, model_) - step;
-      } else if (last && before->low < before->high && room >= step) {
-        before->high = rest;  // all lanes of the mask
-        last.reset();
-        continue;
-      } else {
-        runs.push_back({0, rest, rest});
-      }
-      last = std::move(program);
-    }
+    const auto lowered_rest = [&](std::int64_t rest) { return rest_program(axis, rest); };
+    const std::vector<DimRun> rests = rest_runs(tile, rest_steps_[axis], lowered_rest, model_);
+    runs.insert(runs.end(), rests.begin(), rests.end());
     return true;
   }
   /// By the first schedule that lowers; none: the scalar one alone does.
@@ -481,6 +487,28 @@ class GridBuilder {
     add_smaller_tile(axes()[axis].runs, smaller);
   }
   const DimRun& run_of(std::size_t cell, std::size_t axis) const { return ::isamap::run_of(axes(), cell, axis); }
+  /// Of a block that is not lowered yet. A block with short tiles serves all cells that may share it.
+  const Schedule& expected_schedule(std::size_t cell) {
+    const std::size_t shared = cell_of_short_tiles(grid_, cell).value_or(cell);
+    for (const Schedule* schedule : schedules_of(shared, tiles_at(axes(), shared)))
+      if (is_expected_to_lower(shared, *schedule)) return *schedule;
+    for (const Schedule& schedule : schedules_.others)
+      if (is_expected_to_lower(shared, schedule)) return schedule;
+    return schedules_.scalar;
+  }
+  /// Does it lower for the first cell that was asked about with the same kind of run along each axis? Numbers of
+  /// positions without a mask are one kind.
+  bool is_expected_to_lower(std::size_t cell, const Schedule& schedule) {
+    std::vector<std::ptrdiff_t> kinds;
+    for (std::size_t axis = 0; axis < axes().size(); ++axis) {
+      const DimRun& run = run_of(cell, axis);
+      const bool is_exact = run.tile == 0 && run.low == run.high;
+      kinds.push_back(is_exact ? -1 : &run - axes()[axis].runs.data());
+    }
+    const auto [known, is_new] = lowers_.try_emplace({kinds, &schedule});
+    if (is_new) known->second = block_of(cell, tiles_at(axes(), cell), false, schedule).has_value();
+    return known->second;
+  }
   bool add_block(std::size_t cell, bool adding) {
     if (adding && only_starts(axes(), cell)) {
       grid_.blocks.emplace_back();
@@ -517,8 +545,7 @@ class GridBuilder {
     for (const std::vector<Schedule>* list : {&schedules_.rests, &std::as_const(smaller_)})
       for (const Schedule& schedule : *list) schedules.push_back(&schedule);
     const PricedCell priced = priced_cell(grid_, cell, rest_steps_, model_);
-    schedules =
-        cheapest_first(std::move(schedules), grid_, priced.counts, priced.before, model_, options_.schedule.costs);
+    schedules = cheapest_first(std::move(schedules), grid_, priced.counts, priced.before, lowered_.costs());
     return schedules;
   }
   CellWork cell_work() {
@@ -526,8 +553,7 @@ class GridBuilder {
             [this](std::size_t cell, bool adding, const Schedule& schedule) {
               return block_of(cell, tiles_at(axes(), cell), adding, schedule);
             },
-            [this](std::size_t cell) { return priced_cell(grid_, cell, rest_steps_, model_); },
-            options_.schedule.costs};
+            [this](std::size_t cell) { return priced_cell(grid_, cell, rest_steps_, model_); }, lowered_.costs()};
   }
   bool add_block(std::size_t cell, const BlockCounts& tiles, bool adding, const Schedule& schedule) {
     auto block = block_of(cell, tiles, adding, schedule);
@@ -568,7 +594,8 @@ class GridBuilder {
   std::vector<BlockCounts> tiles_;
   BlockCounts rest_steps_;         ///< by axis: rests are multiples of it
   std::vector<Schedule> smaller_;  ///< for blocks of rests, with the smaller tiles of axes
-  std::map<std::size_t, std::vector<const Schedule*>> by_price_;  ///< by cell
+  std::map<std::size_t, std::vector<const Schedule*>> by_price_;                    ///< by cell
+  std::map<std::pair<std::vector<std::ptrdiff_t>, const Schedule*>, bool> lowers_;  ///< by kinds of runs
   ShortBlocks short_blocks_{grid_, model_, cell_work()};
   Diagnostics why_;
 };
@@ -577,19 +604,16 @@ class GridBuilder {
 
 std::shared_ptr<const Program> LoweredBlocks::of(const GridShape& shape, const Schedule& schedule,
                                                  const std::vector<std::int64_t>& counts, bool adds) {
-  const std::string key =
-      fmt::format("{} {} {}\n{}", rounding_of(shape), fmt::join(counts, ","), adds, print(schedule));
-  const auto [known, is_new] = known_.try_emplace(key);
+  const auto [known, is_new] = known_.try_emplace(block_key(shape, schedule, counts, adds));
   if (is_new) known->second = lowered_block(shape, schedule, counts, adds, model_, options_);
   return known->second;
 }
 
-Result<Grid> build_grid(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules,
-                        std::size_t most_bodies) {
+Result<Grid> build_grid(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules, GridWork work) {
   const auto is_summed = [&](const GridAxis& axis) { return is_in_sum_lanes(schedules.main, axis); };
   if (std::any_of(shape.axes.begin(), shape.axes.end(), is_summed))
-    if (auto grid = GridBuilder(shape, lowered, schedules, true).run(most_bodies)) return grid;
-  return GridBuilder(shape, lowered, schedules, false).run(most_bodies);
+    if (auto grid = GridBuilder(shape, lowered, schedules, true).run(work)) return grid;
+  return GridBuilder(shape, lowered, schedules, false).run(work);
 }
 
 std::size_t least_bodies(const Grid& grid) {

@@ -6,8 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "isamap/block_program.h"
-#include "isamap/compile.h"
+#include "driver/symbolic/grid_price.h"
 
 namespace isamap {
 
@@ -28,13 +27,16 @@ struct GridSchedules {
   double most_code = kMostGridCode;  ///< loops and calls
 };
 
-/// Programs of blocks of one statement, kept: schedules of several grids, and steps of one, ask for the same.
+/// Programs of blocks of one statement, kept: schedules of several grids, and steps of one, ask for the same. And what
+/// they cost.
 class LoweredBlocks {
  public:
-  LoweredBlocks(const HardwareModel& model, const CompileOptions& options) : model_(model), options_(options) {}
+  LoweredBlocks(const HardwareModel& model, const CompileOptions& options)
+      : model_(model), options_(options), costs_(model, options.schedule.costs) {}
 
   const HardwareModel& model() const { return model_; }
   const CompileOptions& options() const { return options_; }
+  BlockCosts& costs() { return costs_; }
   /// With so many positions along each axis; null: it does not lower. `shape`: of the statement, or rounded up.
   std::shared_ptr<const Program> of(const GridShape& shape, const Schedule& schedule,
                                     const std::vector<std::int64_t>& counts, bool adds);
@@ -42,16 +44,20 @@ class LoweredBlocks {
  private:
   const HardwareModel& model_;
   const CompileOptions& options_;
-  std::map<std::string, std::shared_ptr<const Program>> known_;
+  BlockCosts costs_;
+  std::map<std::string, std::shared_ptr<const Program>> known_;  ///< by `block_key`
 };
 
-constexpr std::size_t kAnyBodies = static_cast<std::size_t>(-1);
+/// What is made of a grid: most of the time goes to its blocks.
+enum class GridWork {
+  runs,  ///< blocks are schedules without programs: the ones that will lower, it is expected
+  blocks
+};
 
 /// Finds the tiles whose number may be any, and lowers a block for each combination of runs. An error says what stands
-/// against it: a dim that no loop of the schedule walks, too many rests, a block that does not lower. A grid of more
-/// bodies than `most_bodies` (`least_bodies`) has its runs, and no blocks, which take most of the time.
+/// against it: a dim that no loop of the schedule walks, too many rests, a block that does not lower.
 Result<Grid> build_grid(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules,
-                        std::size_t most_bodies = kAnyBodies);
+                        GridWork work = GridWork::blocks);
 
 /// Of a grid with runs: bodies of code that it has if all cells that may share one by short tiles do.
 std::size_t least_bodies(const Grid& grid);

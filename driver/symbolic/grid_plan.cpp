@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/cpp/symbolic/block_unit.h"
 #include "isamap/scheduler.h"
 #include "program/shared_copies.h"
 #include "scheduler/nest/scalar_nest.h"
@@ -94,23 +95,40 @@ PlannedGrid planned_grid(const GridShape& shape, const Schedule& schedule, const
   return found;
 }
 
-void complete(PlannedGrid& plan, const GridShape& shape, LoweredBlocks& lowered, std::size_t most_bodies) {
-  const bool has_instruction = !uses_no_instruction(plan.grid.schedule);
-  while (!plan.lowered && !plan.next.empty()) {
-    auto grid = build_grid(shape, lowered, plan.next.front(), plan.cut ? kAnyBodies : most_bodies);
-    if (grid && grid->blocks.empty()) {
-      plan.grid = std::move(*grid);
-      plan.cut = true;
+bool is_refused(const PlannedGrid& plan) { return plan.stage != GridStage::printable && plan.next.empty(); }
+
+namespace {
+
+/// What stands against the next stage; none: the grid has what it takes.
+Diagnostics make_next_stage(PlannedGrid& plan, const GridShape& shape, LoweredBlocks& lowered) {
+  if (plan.stage == GridStage::lowered) return unprintable_blocks(plan.grid, lowered.model());
+  const GridWork work = plan.stage == GridStage::planned ? GridWork::runs : GridWork::blocks;
+  auto grid = build_grid(shape, lowered, plan.next.front(), work);
+  if (!grid) return grid.diagnostics();
+  plan.grid = std::move(*grid);
+  return {};
+}
+
+}  // namespace
+
+void advance(PlannedGrid& plan, const GridShape& shape, LoweredBlocks& lowered) {
+  while (plan.stage != GridStage::printable && !is_refused(plan)) {
+    const Diagnostics problems = make_next_stage(plan, shape, lowered);
+    if (problems.empty()) {
+      plan.stage = static_cast<GridStage>(static_cast<int>(plan.stage) + 1);
       return;
     }
+    const bool has_instruction = !uses_no_instruction(plan.next.front().main);
+    if (plan.why_not.empty()) plan.why_not = problems;
     plan.next.erase(plan.next.begin());
-    plan.lowered = static_cast<bool>(grid);
-    if (grid)
-      plan.grid = std::move(*grid);
-    else if (plan.why_not.empty())
-      plan.why_not = grid.diagnostics();
+    plan.stage = GridStage::planned;
+    if (has_instruction && !plan.next.empty() && uses_no_instruction(plan.next.front().main))
+      plan.why_scalar = plan.why_not;
   }
-  if (plan.lowered && has_instruction && uses_no_instruction(plan.grid.schedule)) plan.why_scalar = plan.why_not;
+}
+
+void complete(PlannedGrid& plan, const GridShape& shape, LoweredBlocks& lowered) {
+  while (plan.stage != GridStage::printable && !is_refused(plan)) advance(plan, shape, lowered);
 }
 
 Schedule with_early_copies(const GridShape& shape, Schedule schedule, const HardwareModel& model) {

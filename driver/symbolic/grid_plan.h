@@ -8,12 +8,18 @@
 
 namespace isamap {
 
-/// A grid whose blocks are found and lowered once a version needs them.
+/// How far a grid is made: more is done where a version needs it.
+enum class GridStage {
+  planned,   ///< a shape and a schedule
+  runs,      ///< with runs, and expected schedules of blocks
+  lowered,   ///< with blocks
+  printable  ///< which a program can have
+};
+
 struct PlannedGrid {
-  Grid grid;  ///< only a shape and a schedule at first
-  bool lowered = false;
-  bool cut = false;                      ///< the grid has its runs, and no blocks yet
-  std::vector<GridSchedules> next = {};  ///< to be tried in order
+  Grid grid;
+  GridStage stage = GridStage::planned;
+  std::vector<GridSchedules> next = {};  ///< the one that the grid is made by, then others that may be tried
   Diagnostics why_not = {};              ///< the problems of the first schedule that does not allow it
   Diagnostics why_scalar = {};           ///< it is scalar code in place of instructions: what stands against these
 };
@@ -22,9 +28,15 @@ struct PlannedGrid {
 PlannedGrid planned_grid(const GridShape& shape, const Schedule& schedule, const std::vector<Schedule>& all,
                          const HardwareModel& model);
 
-/// Lowers the blocks of the first of its schedules that allows it; `lowered` says whether one did. With more bodies
-/// than `most_bodies` it finds the runs only, once: `cut`.
-void complete(PlannedGrid& plan, const GridShape& shape, LoweredBlocks& lowered, std::size_t most_bodies = kAnyBodies);
+/// None of its schedules makes a grid that can be printed.
+bool is_refused(const PlannedGrid& plan);
+
+/// The next stage; where its schedule does not allow that, the runs of the first of the next schedules that has some,
+/// or it is refused.
+void advance(PlannedGrid& plan, const GridShape& shape, LoweredBlocks& lowered);
+
+/// The last stage, by the first of its schedules that allows it, unless it is refused.
+void complete(PlannedGrid& plan, const GridShape& shape, LoweredBlocks& lowered);
 
 /// Copies of inputs are packed before all loops: cells of the grid share those (program/shared_copies.h).
 Schedule with_early_copies(const GridShape& shape, Schedule schedule, const HardwareModel& model);

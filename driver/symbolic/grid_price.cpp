@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/symbolic/grid_price.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 
 #include "driver/symbolic/grid_builder.h"
 #include "isamap/scheduler.h"
 #include "program/shared_copies.h"
+#include "scheduler/nest/scheduled_kernel.h"
 
 namespace isamap {
 namespace {
@@ -39,10 +43,18 @@ double points_of(const Kernel& kernel) {
   return points;
 }
 
-class BlockPrices {
+/// What `rounded_up` changes in a shape.
+std::string rounding_of(const GridShape& shape) {
+  std::string text;
+  for (const GridAxis& axis : shape.axes)
+    text += print(axis.extent) + (axis.end ? " to " + print(*axis.end) : "") + ";";
+  for (const auto& [tensor, copy] : shape.padded) text += fmt::format(" {}", tensor.index());
+  return text;
+}
+
+class CellCosts {
  public:
-  BlockPrices(const Grid& grid, const HardwareModel& model, const CostModelFactory& costs)
-      : grid_(grid), model_(model), costs_(costs) {}
+  CellCosts(const Grid& grid, BlockCosts& costs) : grid_(grid), costs_(costs) {}
 
   /// A block has a loop over rounds of lanes, a kernel of one round has none that the schedule could name: what a round
   /// costs is told from two and three of them. `panels`: it reads the copy of the block before it (`Block::panels`).
@@ -68,8 +80,7 @@ class BlockPrices {
  private:
   Result<Cost> cost_of_rounds(const Schedule& schedule, const CellCounts& counts, bool adds,
                               const std::optional<PositionsBefore>& before, bool panels) const {
-    const PricedBlock block = priced_block(grid_.shape, counts, adds, schedule);
-    auto own = block_cost(grid_.shape, block.schedule, block.kernel, model_, costs_);
+    auto own = costs_.of(grid_.shape, schedule, counts, adds);
     if (!own) return own.diagnostics();
     if (before && (schedule == grid_.schedule || panels))
       own->cycles = std::min(own->cycles, cycles_after(grid_.schedule, counts, adds, *before));
@@ -77,24 +88,19 @@ class BlockPrices {
   }
   double cycles_after(const Schedule& schedule, CellCounts counts, bool adds, const PositionsBefore& before) const {
     counts[before.axis] += before.count;
-    const PricedBlock together = priced_block(grid_.shape, counts, adds, schedule);
-    const auto both = evaluate(together.schedule, together.kernel, model_, costs_);
+    const auto& both = costs_.estimated(grid_.shape, schedule, counts, adds);
     counts[before.axis] = before.count;
-    const PricedBlock one = priced_block(grid_.shape, counts, adds, schedule);
-    const auto first = evaluate(one.schedule, one.kernel, model_, costs_);
-    return both && first ? std::max(0.0, both->total.cycles - first->total.cycles)
-                         : std::numeric_limits<double>::infinity();
+    const auto& first = costs_.estimated(grid_.shape, schedule, counts, adds);
+    return both && first ? std::max(0.0, both->cycles - first->cycles) : std::numeric_limits<double>::infinity();
   }
 
   const Grid& grid_;
-  const HardwareModel& model_;
-  const CostModelFactory& costs_;
+  BlockCosts& costs_;
 };
 
 /// Of scalar code at the sample sizes, for each point.
-Result<Cost> cost_of_loops(const Grid& grid, const HardwareModel& model, const CostModelFactory& costs,
-                           const Bindings& sizes) {
-  auto sampled = evaluate(grid.schedule, grid.shape.kernel, model, costs);
+Result<Cost> cost_of_loops(const Grid& grid, BlockCosts& costs, const Bindings& sizes) {
+  auto sampled = evaluate(grid.schedule, grid.shape.kernel, costs.model(), costs.factory());
   if (!sampled) return sampled.diagnostics();
   double points = 1;
   for (const AffineExpr& extent : grid.loops->extents) points *= static_cast<double>(evaluate(extent, sizes));
@@ -134,16 +140,39 @@ Kernel kernel_with_constants(const GridShape& shape, const std::vector<std::int6
   return kernel;
 }
 
-Result<Cost> block_cost(const GridShape& shape, const Schedule& schedule, const Kernel& kernel,
-                        const HardwareModel& model, const CostModelFactory& costs) {
-  auto own = evaluate(schedule, kernel, model, costs);
-  if (!own) return own.diagnostics();
-  const Kernel likely = kernel_with_constants(shape, likely_counts(shape), kernel);
-  if (!copies_output_by_tile(shape, schedule, model) || points_of(kernel) <= points_of(likely))
-    return std::move(own->total);
-  if (const auto tiles = evaluate(schedule, likely, model, costs); tiles)
-    own->total.cycles = std::min(own->total.cycles, tiles->total.cycles * points_of(kernel) / points_of(likely));
-  return std::move(own->total);
+std::string block_key(const GridShape& shape, const Schedule& schedule, const std::vector<std::int64_t>& counts,
+                      bool adds) {
+  return fmt::format("{} {} {}\n{}", rounding_of(shape), fmt::join(counts, ","), adds, print(schedule));
+}
+
+bool BlockCosts::is_legal(const GridShape& shape, const Schedule& schedule, const std::vector<std::int64_t>& counts) {
+  const auto [known, is_new] = legal_.try_emplace(block_key(shape, schedule, counts, false));
+  if (is_new) known->second = !has_errors(verify(schedule, block_kernel(shape, counts, false), model_));
+  return known->second;
+}
+
+const Result<Cost>& BlockCosts::estimated(const GridShape& shape, const Schedule& schedule,
+                                          const std::vector<std::int64_t>& counts, bool adds) {
+  const std::string key = block_key(shape, schedule, counts, adds);
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  const PricedBlock block = priced_block(shape, counts, adds, schedule);
+  if (const auto fits = scheduled_kernel(block.kernel, block.schedule); !fits)  // lanes of more positions
+    return known_.emplace(key, fits.diagnostics()).first->second;
+  auto cost = evaluate(block.schedule, block.kernel, model_, costs_);
+  return known_.emplace(key, cost ? Result<Cost>(std::move(cost->total)) : cost.diagnostics()).first->second;
+}
+
+Result<Cost> BlockCosts::of(const GridShape& shape, const Schedule& schedule, const std::vector<std::int64_t>& counts,
+                            bool adds) {
+  auto own = estimated(shape, schedule, counts, adds);
+  if (!own || !copies_output_by_tile(shape, schedule, model_)) return own;
+  const std::vector<std::int64_t> likely = likely_counts(shape);
+  const double points = points_of(block_kernel(shape, counts, adds));
+  const double likely_points = points_of(block_kernel(shape, likely, false));
+  if (points <= likely_points) return own;
+  if (const auto& tiles = estimated(shape, schedule, likely, false))
+    own->cycles = std::min(own->cycles, tiles->cycles * points / likely_points);
+  return own;
 }
 
 PricedBlock priced_block(const GridShape& shape, const std::vector<std::int64_t>& counts, bool adds,
@@ -182,22 +211,19 @@ std::vector<bool> shared_axes(const Schedule& schedule, const GridShape& shape, 
 }
 
 double cell_cycles(const Schedule& schedule, const Grid& grid, const std::vector<std::int64_t>& counts,
-                   const std::optional<PositionsBefore>& before, const HardwareModel& model,
-                   const CostModelFactory& costs) {
+                   const std::optional<PositionsBefore>& before, BlockCosts& costs) {
   constexpr double illegal = std::numeric_limits<double>::infinity();
-  if (has_errors(verify(schedule, block_kernel(grid.shape, counts, false), model))) return illegal;
-  const auto cost = BlockPrices(grid, model, costs).cost(schedule, counts, false, before);
+  if (!costs.is_legal(grid.shape, schedule, counts)) return illegal;
+  const auto cost = CellCosts(grid, costs).cost(schedule, counts, false, before);
   return cost ? cost->cycles : illegal;
 }
 
 std::vector<const Schedule*> cheapest_first(std::vector<const Schedule*> schedules, const Grid& grid,
                                             const std::vector<std::int64_t>& counts,
-                                            const std::optional<PositionsBefore>& before, const HardwareModel& model,
-                                            const CostModelFactory& costs) {
+                                            const std::optional<PositionsBefore>& before, BlockCosts& costs) {
   if (schedules.size() < 2) return schedules;
   std::map<const Schedule*, double> cycles;
-  for (const Schedule* schedule : schedules)
-    cycles[schedule] = cell_cycles(*schedule, grid, counts, before, model, costs);
+  for (const Schedule* schedule : schedules) cycles[schedule] = cell_cycles(*schedule, grid, counts, before, costs);
   std::stable_sort(schedules.begin(), schedules.end(),
                    [&](const Schedule* a, const Schedule* b) { return cycles.at(a) < cycles.at(b); });
   return schedules;
@@ -210,9 +236,8 @@ bool has_single_round(const Grid& grid, const Bindings& sizes) {
   return false;
 }
 
-Result<Cost> cost_of(const Grid& grid, const HardwareModel& model, const CostModelFactory& costs,
-                     const Bindings& sizes) {
-  if (grid.loops) return cost_of_loops(grid, model, costs, sizes);
+Result<Cost> cost_of(const Grid& grid, BlockCosts& costs, const Bindings& sizes) {
+  if (grid.loops) return cost_of_loops(grid, costs, sizes);
   const std::vector<GridAxis>& axes = grid.shape.axes;
   std::vector<std::vector<std::pair<std::size_t, std::int64_t>>> runs;
   std::size_t cells = 1;
@@ -221,8 +246,8 @@ Result<Cost> cost_of(const Grid& grid, const HardwareModel& model, const CostMod
     cells *= runs.back().size();
   }
   std::vector<Cost> all;
-  const BlockPrices prices(grid, model, costs);
-  const std::vector<bool> shared = shared_axes(grid.schedule, grid.shape, model);
+  const CellCosts prices(grid, costs);
+  const std::vector<bool> shared = shared_axes(grid.schedule, grid.shape, costs.model());
   for (std::size_t cell = 0; cell < cells; ++cell) {
     std::size_t number = 0, rest = cells;
     CellCounts counts;
@@ -242,7 +267,7 @@ Result<Cost> cost_of(const Grid& grid, const HardwareModel& model, const CostMod
     all.push_back(std::move(*cost));
   }
   Cost sum = sum_of(all);
-  sum.cycles += model.timing.block_call * static_cast<double>(cells);
+  sum.cycles += costs.model().timing.block_call * static_cast<double>(cells);
   return sum;
 }
 

@@ -22,6 +22,23 @@ SizeFact size_guard(const AffineExpr& measure, std::int64_t bound, bool at_most)
           {}};
 }
 
+/// The last value of the measure, from `below` on and before `above`, on the side of `below`: the likely sizes with one
+/// of them changed are priced. `behind`: the versions that serve other sizes.
+std::int64_t crossover(const GuardedSchedule& version, const std::vector<GuardedSchedule>& behind,
+                       const VersionQuestion& question) {
+  auto [measure, below, above, at_most] = *version.between;
+  const auto name = measure.as_dim();
+  for (int n = 0; name && n < kBisections && above - below > 1; ++n) {
+    Bindings sizes = question.samples.front();
+    const std::int64_t middle = below + (above - below) / 2;
+    sizes[*name] = middle;
+    const std::size_t other = behind[serving(behind, sizes)].schedule;
+    const bool wins = question.price(version.schedule, sizes) <= question.price(other, sizes);
+    (wins == at_most ? below : above) = middle;
+  }
+  return below;
+}
+
 class VersionChoice {
  public:
   VersionChoice(const VersionQuestion& question, const VersionOptions& options)
@@ -44,26 +61,39 @@ class VersionChoice {
   }
 
  private:
+  using Ratios = std::vector<double>;  // by sample
+
+  double ratio(std::size_t schedule, std::size_t sample) const {
+    return question_.costs[schedule][sample] / best_[sample];
+  }
+  Ratios ratios(const std::vector<GuardedSchedule>& versions) const {
+    Ratios found;
+    for (std::size_t s = 0; s < question_.samples.size(); ++s)
+      found.push_back(ratio(versions[serving(versions, question_.samples[s])].schedule, s));
+    return found;
+  }
   /// The mean over the samples with its share of the worst.
-  double sampled_regret(const std::vector<GuardedSchedule>& versions) const {
-    const std::size_t count = question_.samples.size();
+  double sampled_regret(const Ratios& ratios) const {
+    const std::size_t count = ratios.size();
     const bool weighted = question_.begins_likely && count > 1;
     const double others =
         weighted ? (1 - options_.likely_share) / static_cast<double>(count - 1) : 1.0 / static_cast<double>(count);
     double mean = 0, worst = 1;
     for (std::size_t s = 0; s < count; ++s) {
-      const double one = question_.costs[versions[serving(versions, question_.samples[s])].schedule][s] / best_[s];
-      mean += one * (s == 0 && weighted ? options_.likely_share : others);
-      worst = std::max(worst, one);
+      mean += ratios[s] * (s == 0 && weighted ? options_.likely_share : others);
+      worst = std::max(worst, ratios[s]);
     }
     return mean + options_.worst_share * (worst - 1);
   }
+  double sampled_regret(const std::vector<GuardedSchedule>& versions) const { return sampled_regret(ratios(versions)); }
 
-  /// With what the code is worth.
+  /// What the code of a schedule is worth.
+  double worth(std::size_t schedule) const {
+    return question_.blocks.empty() ? 0 : options_.block_worth * question_.blocks[schedule];
+  }
   double regret(const std::vector<GuardedSchedule>& versions) const {
     double code = 0;
-    for (std::size_t v = 0; v < versions.size() && !question_.blocks.empty(); ++v)
-      code += options_.block_worth * question_.blocks[versions[v].schedule];
+    for (const GuardedSchedule& version : versions) code += worth(version.schedule);
     return sampled_regret(versions) + code;
   }
 
@@ -82,51 +112,29 @@ class VersionChoice {
 
   /// The guarded schedule that lowers the regret most; false: none is worth its code.
   bool add_best() {
-    struct {
-      GuardedSchedule version;
-      AffineExpr measure;
-      std::int64_t below = 0, above = 0;
-      bool at_most = true;
-    } best;
+    std::optional<GuardedSchedule> best;
+    const Ratios before = ratios(chosen_);
+    const double code = regret(chosen_) - sampled_regret(before);
     double least = regret(chosen_) - options_.worthwhile;
-    bool found = false;
     for (const AffineExpr& measure : question_.measures) {
-      std::set<std::int64_t> values;
-      for (const Bindings& sizes : question_.samples) values.insert(evaluate(measure, sizes));
+      std::vector<std::int64_t> at;  // by sample
+      for (const Bindings& sizes : question_.samples) at.push_back(evaluate(measure, sizes));
+      const std::set<std::int64_t> values(at.begin(), at.end());
       for (auto value = values.begin(); value != values.end() && std::next(value) != values.end(); ++value)
         for (std::size_t c = 0; c < question_.costs.size(); ++c)
           for (const bool at_most : {true, false}) {
-            std::vector<GuardedSchedule> tried = chosen_;
-            tried.insert(tried.begin(), {c, {size_guard(measure, *value, at_most)}});
-            const double now = regret(tried);
+            Ratios tried = before;
+            for (std::size_t s = 0; s < tried.size(); ++s)
+              if ((at[s] <= *value) == at_most) tried[s] = ratio(c, s);
+            const double now = sampled_regret(tried) + code + worth(c);
             if (!(now < least)) continue;
             least = now;
-            best = {tried.front(), measure, *value, *std::next(value), at_most};
-            found = true;
+            best = {
+                c, {size_guard(measure, *value, at_most)}, SampledGuard{measure, *value, *std::next(value), at_most}};
           }
     }
-    if (!found) return false;
-    const std::int64_t bound = crossover(best.version.schedule, best.measure, best.below, best.above, best.at_most);
-    best.version.when = {size_guard(best.measure, bound, best.at_most)};
-    chosen_.insert(chosen_.begin(), best.version);
-    return true;
-  }
-
-  /// The last value of the measure, from `below` on and before `above`, on the side of `below`: the likely sizes with
-  /// one of them changed are priced.
-  std::int64_t crossover(std::size_t schedule, const AffineExpr& measure, std::int64_t below, std::int64_t above,
-                         bool at_most) const {
-    const auto name = measure.as_dim();
-    if (!name) return below;
-    for (int n = 0; n < kBisections && above - below > 1; ++n) {
-      Bindings sizes = question_.samples.front();
-      const std::int64_t middle = below + (above - below) / 2;
-      sizes[*name] = middle;
-      const std::size_t other = chosen_[serving(chosen_, sizes)].schedule;
-      const bool wins = question_.price(schedule, sizes) <= question_.price(other, sizes);
-      (wins == at_most ? below : above) = middle;
-    }
-    return below;
+    if (best) chosen_.insert(chosen_.begin(), *best);
+    return best.has_value();
   }
 
   const VersionQuestion& question_;
@@ -146,6 +154,18 @@ std::size_t serving(const std::vector<GuardedSchedule>& versions, const Bindings
 
 std::vector<GuardedSchedule> choose_versions(const VersionQuestion& question, const VersionOptions& options) {
   return VersionChoice(question, options).run();
+}
+
+std::vector<GuardedSchedule> at_crossovers(std::vector<GuardedSchedule> versions, const VersionQuestion& question) {
+  std::vector<GuardedSchedule> behind;
+  for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
+    if (version->between) {
+      const SampledGuard& guard = *version->between;
+      version->when = {size_guard(guard.measure, crossover(*version, behind, question), guard.at_most)};
+    }
+    behind.insert(behind.begin(), *version);
+  }
+  return versions;
 }
 
 std::vector<Bindings> sample_sizes(const SymbolicKernel& kernel, const VersionOptions& options) {

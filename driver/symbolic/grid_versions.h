@@ -10,6 +10,7 @@
 // other sizes is chosen again then.
 
 #include <functional>
+#include <optional>
 
 #include "isamap/symbolic_program.h"
 
@@ -39,13 +40,24 @@ struct VersionQuestion {
   std::function<double(std::size_t schedule, const Bindings& sizes)> price;
 };
 
+/// A guard between the values of an expression at two samples, one after the other.
+struct SampledGuard {
+  AffineExpr measure;
+  std::int64_t below = 0, above = 0;
+  bool at_most = true;  ///< it serves up to `below`; else from `above` on
+};
+
 struct GuardedSchedule {
   std::size_t schedule = 0;
   std::vector<SizeFact> when = {};
+  std::optional<SampledGuard> between = {};  ///< where `when` has its bound
 };
 
-/// At most `options.most`, in order of their guards; the last one has none.
+/// At most `options.most`, in order of their guards, which compare with values at samples; the last one has none.
 std::vector<GuardedSchedule> choose_versions(const VersionQuestion& question, const VersionOptions& options);
+
+/// With each guard at the crossover of its schedule and of those behind it.
+std::vector<GuardedSchedule> at_crossovers(std::vector<GuardedSchedule> versions, const VersionQuestion& question);
 
 /// Which of the versions serves a sample.
 std::size_t serving(const std::vector<GuardedSchedule>& versions, const Bindings& sizes);

@@ -79,7 +79,7 @@ std::optional<Block> ShortBlocks::made(std::size_t cell, std::size_t axis, bool 
 bool ShortBlocks::is_worth(std::size_t cell, std::size_t axis, const Block& block) const {
   PricedCell priced = work_.priced(cell);
   const auto cycles = [&](const Schedule& schedule) {
-    return cell_cycles(schedule, grid_, priced.counts, priced.before, model_, work_.costs);
+    return cell_cycles(schedule, grid_, priced.counts, priced.before, work_.costs);
   };
   const Schedule& own = *work_.by_price(cell).front();
   if (run_of(grid_, cell, axis).tile > 0 && (own == block.schedule || shares_copies(cell, axis, block))) return true;

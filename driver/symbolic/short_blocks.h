@@ -24,7 +24,7 @@ struct CellWork {
   std::function<std::vector<const Schedule*>(std::size_t cell)> by_price;  ///< the cheapest schedule first
   std::function<std::optional<Block>(std::size_t cell, bool adding, const Schedule&)> block;
   std::function<PricedCell(std::size_t cell)> priced;
-  const CostModelFactory& costs;
+  BlockCosts& costs;
 };
 
 /// The cell with tiles whose block may serve this one, which has what tiles of another axis leave, too; nothing: none.

@@ -44,7 +44,7 @@ PlannedGrid plain_loops(const SymbolicKernel& kernel, std::size_t s, const Hardw
   plan.grid.schedule.nests = {scalar_nest(plan.grid.shape.kernel.statements[0])};
   plan.grid.loops = {why.message.starts_with(head) ? why.message.substr(head.size()) : why.message,
                      options.strict_float, kernel.statements[s].extents};
-  plan.lowered = true;
+  plan.stage = GridStage::printable;
   return plan;
 }
 

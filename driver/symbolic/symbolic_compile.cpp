@@ -243,8 +243,9 @@ std::optional<Cost> predicted_at(const SymbolicCompilation& compiled, const Hard
     const std::size_t statements = compiled.program->kernel.sample.statements.size();
     std::vector<Cost> all;
     for (std::size_t s = 0; s < statements; ++s) {
+      BlockCosts of_statement(model, costs);
       auto cost =
-          cost_of(compiled.program->grids[version_at(*compiled.program, sizes) * statements + s], model, costs, sizes);
+          cost_of(compiled.program->grids[version_at(*compiled.program, sizes) * statements + s], of_statement, sizes);
       if (!cost) return std::nullopt;
       all.push_back(std::move(*cost));
     }
