@@ -11,16 +11,22 @@
 namespace isamap {
 namespace {
 
-/// The dim of the instruction whose positions these are; nothing: the operand moves otherwise with the variable.
-std::optional<std::string> moved_dim(const Ref& ref, const std::string& variable, std::int64_t step) {
+/// The dim of the instruction whose positions move with the variable, along one axis; nothing: another expression does.
+std::optional<std::string> moved_dim(const Ref& ref, const std::string& variable) {
   std::optional<std::string> found;
   for (const AffineExpr& index : ref.index) {
     if (!index.names().contains(variable)) continue;
-    const auto dim = (index - step * AffineExpr::dim(variable)).as_dim();
-    if (!dim || !dim->starts_with('$') || found) return std::nullopt;
-    found = dim->substr(1);
+    const auto names = (index - index.coefficient(variable) * AffineExpr::dim(variable)).names();
+    if (found || names.size() != 1 || !names.begin()->starts_with('$')) return std::nullopt;
+    found = names.begin()->substr(1);
   }
   return found;
+}
+
+/// Position `step * variable + $dim` of one axis.
+bool is_at_positions(const Ref& ref, const std::string& variable, std::int64_t step, const std::string& dim) {
+  const AffineExpr position = step * AffineExpr::dim(variable) + AffineExpr::dim("$" + dim);
+  return moved_dim(ref, variable) == dim && std::count(ref.index.begin(), ref.index.end(), position) == 1;
 }
 
 /// The dim of a move from an argument to a local array along which it may take fewer than `step` positions.
@@ -32,15 +38,26 @@ std::optional<std::size_t> partial_dim(const Call& call, const Program& program,
     return std::nullopt;
   const Buffer& to = program.buffers[call.operands[0].buffer.index()];
   if (to.role != BufferRole::local || to.slots >= 0) return std::nullopt;
-  const auto dim = moved_dim(call.operands[0], variable, step);
-  if (!dim || moved_dim(call.operands[1], variable, step) != dim) return std::nullopt;
+  const auto dim = moved_dim(call.operands[0], variable);
+  if (!dim || !is_at_positions(call.operands[1], variable, step, *dim)) return std::nullopt;
   const int d = instruction.statement().domain.find(*dim);
   if (d < 0) return std::nullopt;
   const auto at = static_cast<std::size_t>(d);
   const auto& range = instruction.ranges[at];
   const bool takes_any = range.min <= 1 && range.multiple_of == 1 && !range.known_at_compile_time;
-  if (!takes_any || instruction.inactive == Inactive::zero || call.extents[at] != step) return std::nullopt;
+  if (!takes_any || call.extents[at] != step) return std::nullopt;
   return at;
+}
+
+PartialMove partial_move(const Call& call, const Program& program, const HardwareModel& model,
+                         const std::string& variable, std::int64_t step) {
+  const auto dim = partial_dim(call, program, model, variable, step);
+  if (!dim) return PartialMove::none;
+  const Instruction& instruction = model.instruction(call.instruction);
+  if (instruction.inactive == Inactive::zero) return PartialMove::padded;
+  const bool in_order =
+      is_at_positions(call.operands[0], variable, step, instruction.statement().domain.dims[*dim].name);
+  return in_order ? PartialMove::exact : PartialMove::none;
 }
 
 class MoveEnds {
@@ -87,14 +104,21 @@ class MoveEnds {
 
 }  // namespace
 
-bool only_moves(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
-                const std::string& variable, std::int64_t step) {
-  return std::all_of(nodes.begin(), nodes.end(), [&](const Node& node) {
-    if (const auto* loop = std::get_if<Loop>(&node.is)) return only_moves(loop->body, program, model, variable, step);
-    if (const auto* call = std::get_if<Call>(&node.is))
-      return partial_dim(*call, program, model, variable, step).has_value();
-    return std::holds_alternative<Comment>(node.is);
-  });
+PartialMove partial_moves(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
+                          const std::string& variable, std::int64_t step) {
+  PartialMove all = PartialMove::exact;
+  for (const Node& node : nodes) {
+    PartialMove one = PartialMove::exact;
+    if (const auto* loop = std::get_if<Loop>(&node.is))
+      one = partial_moves(loop->body, program, model, variable, step);
+    else if (const auto* call = std::get_if<Call>(&node.is))
+      one = partial_move(*call, program, model, variable, step);
+    else if (!std::holds_alternative<Comment>(node.is))
+      one = PartialMove::none;
+    if (one == PartialMove::none) return one;
+    if (one == PartialMove::padded) all = one;
+  }
+  return all;
 }
 
 bool end_moves(Block& block, const GridShape& shape, const std::set<std::string>& variables,

@@ -73,6 +73,14 @@ bool reads_panels(const Block& block, const GridShape& shape, TensorId tensor, c
   return true;
 }
 
+/// Is an axis of the array rounded up to whole steps of a move?
+bool has_padded_axis(const Block& block, BufferId buffer) {
+  const auto grown = block.grown.find(buffer);
+  return grown != block.grown.end() &&
+         std::any_of(grown->second.begin(), grown->second.end(),
+                     [&](const TileLoop& loop) { return block.short_axes.contains(loop.axis) && loop.step > 1; });
+}
+
 }  // namespace
 
 std::optional<Block> with_short_tiles(Block block, const GridShape& shape, std::size_t axis, std::int64_t tile,
@@ -98,7 +106,7 @@ bool copies_panels(const Block& block, const GridShape& shape, TensorId tensor, 
   const Tensor& input = kernel.tensors[tensor.index()];
   const auto copies = shared_copies(block, shape);
   const auto copy = std::find_if(copies.begin(), copies.end(), [&](const SharedCopy& c) { return c.tensor == tensor; });
-  if (copy == copies.end() || block.schedule.nests.size() != 1) return false;
+  if (copy == copies.end() || block.schedule.nests.size() != 1 || has_padded_axis(block, copy->buffer)) return false;
   std::vector<AffineExpr> layout;  // of the positions of the only read
   for (const Access& read : kernel.statements[0].reads)
     if (read.tensor == tensor) {

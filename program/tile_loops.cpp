@@ -72,7 +72,7 @@ class TileLoopFinder {
   }
   bool moves_partly(const Loop& loop, std::int64_t positions, const AxisMove& move) const {
     return move.factor == 1 && positions % tiles_[static_cast<std::size_t>(move.axis)] == 0 &&
-           only_moves(loop.body, program_, model_, loop.variable, positions);
+           partial_moves(loop.body, program_, model_, loop.variable, positions) != PartialMove::none;
   }
 
   void find(const Ref& ref, const Buffer& buffer, const Ranges& ranges) {
@@ -83,7 +83,11 @@ class TileLoopFinder {
       good_ = good_ && loop != nullptr;
       if (!good_) return;
       const std::int64_t step = ref.index[d].coefficient(loop->variable) / move.factor;
-      if (tiles_[index_of(move)] % step != 0) found_.partial.insert(loop->variable);
+      if (tiles_[index_of(move)] % step != 0) {
+        found_.partial.insert(loop->variable);
+        if (partial_moves(loop->body, program_, model_, loop->variable, step) == PartialMove::exact)
+          exact_.insert(loop->variable);
+      }
       const auto [known, is_new] = found_.loops.emplace(loop->variable, TileLoop{move.axis, step});
       const auto around = std::count_if(open_.begin(), open_.end(), [&](const Loop* open) {
         const auto one = found_.loops.find(open->variable);
@@ -138,8 +142,8 @@ class TileLoopFinder {
     const std::int64_t trip = counts_[static_cast<std::size_t>(loop.axis)] / loop.step;
     if (section < 1 || !is_linear_in(index, variable) || buffer.extents[d] != section * trip) return false;
     if (!stays_in(index, variable, section, ranges)) return false;
-    // Of sections of several positions there may be a part: the loop that reads them counts positions.
-    if (found_.partial.contains(variable) && pass_ == Pass::sections) return true;
+    // Of a section of several positions there may be a part: the loop that reads them counts positions.
+    if (exact_.contains(variable) && pass_ == Pass::sections) return true;
     auto& axes = found_.grown.try_emplace(ref.buffer, std::vector<TileLoop>(buffer.extents.size())).first->second;
     if (axes[d].axis < 0 && pass_ == Pass::sections) axes[d] = loop;
     return axes[d].axis == loop.axis;  // the extent says how large a section is for each position
@@ -230,6 +234,7 @@ class TileLoopFinder {
   Pass pass_ = Pass::arguments;
   bool good_ = true;
   TileLoops found_;
+  std::set<std::string> exact_;   ///< of `partial`, those that write no more than they move
   std::set<int> strict_, loose_;  ///< axes by whether a use stays in the section of its step
   std::vector<const Loop*> open_;
   Ranges ranges_;

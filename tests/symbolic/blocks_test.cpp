@@ -1406,6 +1406,46 @@ void run_narrow(const char* machine, const std::string& text) {
 TEST(SymbolicBlocks, HeavyPairsOfBf16) { run_narrow("x86_avx512_bf16", narrow_product("bf16", "bf16", "f32")); }
 TEST(SymbolicBlocks, QuadsOfBytes) { run_narrow("x86_avx512_vnni", narrow_product("u8", "s8", "s32")); }
 
+/// Words of two neighbours become columns of a copy whose last move writes zeros behind the sum.
+TEST(PartialMoves, TransposeAnyNumberOfPairs) {
+  const HardwareModel model = machine_of_file("x86_avx512_bf16");
+  std::string text = narrow_product("bf16", "bf16", "f32");
+  text.replace(text.find("[K, N]"), 6, "[N, K]");
+  text.replace(text.find("B[k,j]"), 6, "B[j,k]");
+  const SymbolicKernel kernel = symbolic_kernel(text);
+  CompileOptions options;
+  auto schedule = parse_schedule(R"(schedule: narrow
+kernel: narrow
+target: x86_avx512_bf16
+nest:
+  - stage B in ram as [j/16, k/2, j%16, k%2]
+  - for i by 4
+  - for j by 16
+  - stage C in vec
+  - for k by 2
+  - stage B in vec
+  - for i by 1 unroll
+  - stage A in vec
+  - do s0 with dpbf16(j=j, k=k)
+)",
+                                 "s.yaml", *bind(kernel, {{"M", 20}, {"N", 40}, {"K", 64}}), model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  options.hand_written = *schedule;
+  const SymbolicCompilation compiled = compile_symbolic(kernel, model, options);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  int ended = 0;
+  for (const Block& block : compiled.program->grids[0].blocks) ended += static_cast<int>(block.ended.size());
+  ASSERT_GT(ended, 0);
+  if (availability(model).how != ExecutionMode::native) GTEST_SKIP() << availability(model).why;
+  const auto runner = make_symbolic_runner(*compiled.program, model);
+  for (std::int64_t k = 0; k <= 70; k += k < 4 ? 1 : 3) {
+    const auto checked =
+        run_at(*runner, kernel, {{"M", 1 + k % 9}, {"N", 7 + k % 34}, {"K", k}}, ExecutionMode::native);
+    ASSERT_TRUE(checked) << render(checked.diagnostics());
+    EXPECT_TRUE(checked->correct) << k << ": " << checked->first_difference;
+  }
+}
+
 TEST(SymbolicBlocks, SumsAreRoundedUpOnlyWhereZerosVanish) {
   const auto rounded = [](const std::string& tensors, const std::string& statement) {
     const auto shape =
