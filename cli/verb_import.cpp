@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 
 #include "cli/built_model.h"
 #include "cli/command_line.h"
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/models.h"
+#include "frontends/layers.h"
 #include "frontends/timeloop/timeloop.h"
 #include "isamap/frontends.h"
 
@@ -58,8 +60,12 @@ std::string head_of(const Built& built, std::size_t number) {
   return head;
 }
 
-/// Outputs of the model that only other parts write are inputs of this one.
+/// Outputs of the model that only other parts write are inputs of this one; a part that is the whole model has inputs
+/// that nothing reads.
 Kernel alone(Kernel part) {
+  std::vector<std::size_t> all(part.statements.size());
+  std::iota(all.begin(), all.end(), 0);
+  if (part.repeats.empty()) part = cut(part, all, part.name);
   for (std::size_t t = 0; t < part.tensors.size(); ++t)
     if (role_of(part, make_id<TensorId>(t)) == Role::input) part.tensors[t].output = false;
   return part;

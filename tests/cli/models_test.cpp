@@ -114,6 +114,10 @@ TEST_F(Models, PartsOfAPlanBecomeKernelFiles) {
       << "no output here: " << second;
   for (const char* part : {"parts/part_0.yaml", "parts/part_1.yaml"})
     EXPECT_EQ(isamap({"run", folder_ / part, "--target", "scalar_c", "--budget", "evals=20"}).code, 0) << part;
+  const std::string one = folder_.write("one.onnx", onnx_bytes::model(input("x", {4}) + input("unused", {2}) +
+                                                                      node("Relu", {"x"}, "y") + output("y", {})));
+  EXPECT_EQ(isamap({"import", "onnx", one, "--target", "scalar_c", "-o", folder_ / "one"}).code, 0);
+  EXPECT_EQ(read_file(folder_ / "one/part_0.yaml").find("unused"), std::string::npos);
   words.insert(words.end(), {"--dims", "N=1..2"});
   EXPECT_NE(isamap(words).err.find("--dims is for layers at many sizes"), std::string::npos);
   const Said no_machine = isamap({"import", "onnx", path, "--plan", plan, "-o", folder_ / "parts"});
