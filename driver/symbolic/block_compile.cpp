@@ -395,7 +395,7 @@ class BlockCompiler {
         refused(compiled.code, compiled.problems);
         continue;
       }
-      const Schedule found = with_kept_copies(shape, compiled.scheduled->schedule);
+      const Schedule found = with_kept_copies(shape, on_one_core(compiled.scheduled->schedule));
       if (std::find(schedules.begin(), schedules.end(), found) != schedules.end()) continue;
       schedules.push_back(found);
       if (enough(found)) break;

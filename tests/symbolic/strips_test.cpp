@@ -195,6 +195,30 @@ TEST(GridPlans, RowsAndLanesBecomeRows) {
   EXPECT_FALSE(has_errors(verify(with_separate_lanes(*schedule), shape->kernel, strips_machine())));
 }
 
+/// A schedule that was searched for several cores has loops over them, which no grid has: without them it has one.
+TEST(GridPlans, LoopsOverCoresAreLeftOut) {
+  const SymbolicKernel kernel = symbolic_kernel(R"(kernel: depthwise
+dims: {N: {max: 3}, C: {max: 50, likely: 32}, H: {min: 1, max: 60}, W: {min: 1, max: 60}}
+tensors:
+  I: {shape: [N, H, W, C], outside: 0}
+  F: {shape: [5, 5, C], constant: true}
+  O: {shape: [N, "(H+1)/2", "(W+1)/2", C]}
+compute: ['O[n,p,q,c] += I[n,2*p+r-2,2*q+s-2,c] * F[r,s,c]']
+)");
+  LoadOptions cores;
+  cores.params = {{"cores", "2"}};
+  const auto machine = load_hardware("x86_avx2", {ISAMAP_SOURCE_DIR "/hardware_models"}, cores);
+  ASSERT_TRUE(machine) << render(machine.diagnostics());
+  const CompileOptions options;
+  const Compilation likely = compile(kernel.sample, machine->model, options);
+  ASSERT_TRUE(likely.scheduled);
+  EXPECT_NE(print(likely.scheduled->schedule).find(" on core"), std::string::npos);
+  EXPECT_EQ(print(on_one_core(likely.scheduled->schedule)).find(" on core"), std::string::npos);
+  const SymbolicCompilation compiled = compile_symbolic(kernel, machine->model, options);
+  ASSERT_TRUE(compiled.program);
+  EXPECT_TRUE(compiled.problems.empty()) << render(compiled.problems);  // no scalar code
+}
+
 /// A file whose sums are in lanes.
 std::string sums_in_lanes() {
   const std::string text =
