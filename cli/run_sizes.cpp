@@ -100,6 +100,23 @@ Diagnostics does_not_fit(const Schedule& schedule, const Kernel& kernel, const H
   return program ? Diagnostics{} : program.diagnostics();
 }
 
+/// By the schedule of other sizes where there is one that fits, else a schedule is searched.
+Compilation compile_one(const Inputs& inputs, CompileOptions& with, const std::optional<Schedule>& known,
+                        std::string& searched_because) {
+  if (known && !with.hand_written) {  // a schedule file has the version for these sizes, if it has versions
+    with.hand_written = known;
+    Diagnostics against = does_not_fit(*known, inputs.kernel, inputs.model);
+    if (against.empty()) {
+      Compilation compiled = compile(inputs.kernel, inputs.model, with);
+      if (compiled.program) return compiled;
+      against = compiled.problems;  // what lowers may have no price: a sum of no terms keeps its tile
+    }
+    with.hand_written.reset();
+    if (!against.empty()) searched_because = against.front().message;
+  }
+  return compile(inputs.kernel, inputs.model, with);
+}
+
 /// Binds the kernel at these sizes and runs it: by the schedule of other sizes where there is one that fits, else a
 /// schedule is searched.
 SizeRun run_one(const Options& options, const Bindings& sizes, const std::optional<Schedule>& known) {
@@ -112,16 +129,7 @@ SizeRun run_one(const Options& options, const Bindings& sizes, const std::option
   auto with = compile_options(one, *inputs, run.code);
   if (!with) return run;
   with->all_sizes = true;
-  if (known) {
-    const bool of_file = with->hand_written.has_value();  // the version for these sizes, if it has versions
-    if (!of_file) with->hand_written = known;
-    const Diagnostics against = does_not_fit(*with->hand_written, inputs->kernel, inputs->model);
-    if (!of_file && !against.empty()) {
-      with->hand_written.reset();
-      run.searched_because = against.front().message;
-    }
-  }
-  const Compilation compiled = compile(inputs->kernel, inputs->model, *with);
+  const Compilation compiled = compile_one(*inputs, *with, known, run.searched_because);
   if (!compiled.program) return failed(std::move(run), compiled.code, compiled.problems);
   if (const Diagnostics large = too_large_to_run(inputs->kernel); !large.empty())
     return failed(std::move(run), Exit::limit, large);

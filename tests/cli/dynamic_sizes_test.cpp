@@ -332,6 +332,14 @@ TEST(DynamicSizes, SimulatorsAreBoundAtTheCallWithoutANewSearch) {
   EXPECT_FALSE(json["runs"][2].contains("searched_because"));
 }
 
+/// A schedule whose tiles need more registers than there are at some sizes, at sums of no terms, too.
+TEST(DynamicSizes, SimulatorsSearchWhereTheScheduleOfOtherSizesDoesNotFit) {
+  const Said said = isamap({"run", "--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", "i=0..200@32,j=0..100,k=0..100",
+                            "--target", "outer16", "--sizes", "i=0,33,j=19,k=0,1", "--json"});
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_EQ(parsed(said)["correct"], true);
+}
+
 /// Blocks of rows are searched by themselves: the schedule of the largest is the one of the kernel, in every verb.
 TEST(DynamicSizes, ScheduleAndEmitSayTheSameSchedule) {
   const Folder folder;
