@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "cli/models.h"
+#include "ir/symbolic/facts.h"
 
 namespace isamap::cli {
 namespace {
@@ -74,17 +75,30 @@ std::vector<std::int64_t> common_values(const SymbolicSize& size) {
   return values;
 }
 
+/// One size has this value, the others are likely, or as near to it as the facts between them allow; nothing: no sizes
+/// have it.
+std::optional<Bindings> likely_beside(const SymbolicKernel& kernel, const std::string& name, std::int64_t value) {
+  Bindings sizes = kernel.at;
+  sizes[name] = value;
+  if (!broken_fact(kernel.facts, sizes)) return sizes;
+  SizeFacts facts = kernel.facts;
+  for (SymbolicSize& size : facts.sizes)
+    if (size.name == name) size.min = size.max = value;
+  return Facts(facts).example(sizes);
+}
+
 /// One size after the other takes its common values, the others are likely.
 std::vector<Bindings> common_sizes(const SymbolicKernel& kernel) {
   std::vector<Bindings> list;
+  const auto add = [&](const Bindings& sizes) {
+    if (std::find(list.begin(), list.end(), sizes) != list.end()) return;
+    const auto bound = isamap::bind(kernel, sizes);
+    if (bound && point_count(*bound) <= kMostPoints) list.push_back(sizes);
+  };
   for (const SymbolicSize& size : kernel.facts.sizes)
-    for (const std::int64_t value : common_values(size)) {
-      Bindings sizes = kernel.at;
-      sizes[size.name] = value;
-      if (std::find(list.begin(), list.end(), sizes) != list.end()) continue;
-      const auto bound = isamap::bind(kernel, sizes);
-      if (bound && point_count(*bound) <= kMostPoints) list.push_back(std::move(sizes));
-    }
+    for (const std::int64_t value : common_values(size))
+      if (const auto sizes = likely_beside(kernel, size.name, value)) add(*sizes);
+  if (!kernel.facts.between.empty()) add(kernel.at);  // near likely ones that no sizes have together
   return list;
 }
 

@@ -6,13 +6,15 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "support/arithmetic.h"
 
 namespace isamap {
 namespace {
 
-constexpr unsigned kResources = 2'000'000;  // Z3 resource units for a question: well below a second
+constexpr unsigned kResources = 2'000'000;                 // Z3 resource units for a question: well below a second
+constexpr std::int64_t kFarthest = std::int64_t{1} << 41;  // beyond any size
 
 /// One linear question: facts, further assumptions, and what is to be satisfied.
 class SizeQuestion {
@@ -66,13 +68,16 @@ class SizeQuestion {
     return values;
   }
 
-  /// As near to `wanted` from above or below as equality allows: each value is kept where it is possible.
+  /// Each value in turn is kept where it is possible, else it is as near as possible.
   void prefer(const Bindings& wanted) {
     for (const auto& [size, value] : wanted) {
-      solver_.push();
-      solver_.add(name(size) == number(value));
-      if (check() == z3::sat) continue;  // kept
-      solver_.pop();
+      std::int64_t low = -1, high = 0;  // distance: `high` is possible in the end, `low` is not
+      while (!is_within(size, value, high) && high < kFarthest) low = std::exchange(high, 2 * high + 1);
+      while (high - low > 1) {
+        const std::int64_t middle = low + (high - low) / 2;
+        (is_within(size, value, middle) ? high : low) = middle;
+      }
+      require_within(size, value, high);
     }
   }
 
@@ -88,6 +93,18 @@ class SizeQuestion {
   }
 
  private:
+  void require_within(const std::string& size, std::int64_t value, std::int64_t distance) {
+    const z3::expr is = name(size);
+    solver_.add(number(value - distance) <= is && is <= number(value + distance));
+  }
+  bool is_within(const std::string& size, std::int64_t value, std::int64_t distance) {
+    solver_.push();
+    require_within(size, value, distance);
+    const bool possible = check() == z3::sat;
+    solver_.pop();
+    return possible;
+  }
+
   z3::expr number(std::int64_t value) { return context_.int_val(value); }
 
   z3::expr name(const std::string& text) {

@@ -332,6 +332,25 @@ TEST(DynamicSizes, SimulatorsAreBoundAtTheCallWithoutANewSearch) {
   EXPECT_FALSE(json["runs"][2].contains("searched_because"));
 }
 
+/// Sizes that nobody named: where a fact ties them they move together.
+TEST(DynamicSizes, CommonSizesSatisfyTheFacts) {
+  const Folder folder;
+  const std::string kernel = folder.write("k.yaml", R"(kernel: pairs
+dims: {N: {max: 100}, M: {max: 50}}
+facts: ["N == 2*M"]
+tensors: {I: {shape: [N]}, O: {shape: [M]}}
+compute: ['O[i] += I[2*i+r]']
+where: {r: 2}
+)");
+  const Said said = isamap({"run", kernel, "--target", "scalar_c", "--budget", "evals=40", "--json"});
+  ASSERT_EQ(said.code, 0) << said.err;
+  std::vector<int> values;
+  const Json json = parsed(said);
+  for (const Json& run : json["runs"]) values.push_back(run["sizes"]["M"]);
+  std::sort(values.begin(), values.end());
+  EXPECT_EQ(values, (std::vector<int>{0, 1, 50})) << json;
+}
+
 /// A schedule whose tiles need more registers than there are at some sizes, at sums of no terms, too.
 TEST(DynamicSizes, SimulatorsSearchWhereTheScheduleOfOtherSizesDoesNotFit) {
   const Said said = isamap({"run", "--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", "i=0..200@32,j=0..100,k=0..100",

@@ -238,5 +238,27 @@ TEST(SymbolicFacts, YesNoAndACounterexample) {
   EXPECT_EQ(facts.nonnegative(m - i - 1, {i, n - i - 1}).truth, Truth3::no);
 }
 
+TEST(SymbolicFacts, ExamplesAreNearTheWantedSizes) {
+  SizeFacts sizes{{{"M", 0, 4096, 1, {}, true, {}}, {"N", 0, 8192, 16, {}, true, {}}}, {}};
+  sizes.between.push_back({"N <= M + 20", AffineExpr::dim("M") + 20 - AffineExpr::dim("N"), {}});
+  const Facts facts(sizes);
+  EXPECT_EQ(facts.example({{"M", 200}, {"N", 64}}), (Bindings{{"M", 200}, {"N", 64}}));
+  EXPECT_EQ(facts.example({{"M", 30}, {"N", 128}}), (Bindings{{"M", 30}, {"N", 48}}));
+  EXPECT_EQ(facts.example({{"M", 9999}, {"N", 70}}).value().at("M"), 4096);
+}
+
+/// With a size bound, the facts between it and others move what these are likely to be: not to 0, where nothing maps.
+TEST(SymbolicFacts, ABoundSizeMovesTheSampleOfOthersLittle) {
+  const auto kernel = parse_symbolic_kernel(R"(kernel: p
+dims: {M: {min: 2, max: 40}, N: {max: 50}}
+facts: ["N <= M + 20"]
+tensors: {A: {shape: [M, 3]}, B: {shape: [3, N]}, C: {shape: [M, N]}}
+compute: ['C[i,j] += A[i,k] * B[k,j]']
+)",
+                                            "p.yaml", {{"M", 4}});
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  EXPECT_EQ(kernel->at, (Bindings{{"N", 24}}));
+}
+
 }  // namespace
 }  // namespace isamap
