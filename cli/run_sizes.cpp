@@ -369,7 +369,10 @@ SizeSummary summary_of(const std::vector<SizeRun>& runs, const OneProgram& progr
 }
 
 std::string how_text(const std::vector<SizeRun>& runs, const SizeSummary& summary, const OneProgram& program) {
-  if (program.is_compiled()) return fmt::format("one compilation, {}\n", counted(runs.size(), "size"));
+  const bool executed =
+      std::any_of(runs.begin(), runs.end(), [](const SizeRun& run) { return run.fields.contains("executed"); });
+  if (program.is_compiled())
+    return fmt::format("{}, {}\n", executed ? "one compilation" : "nothing was executed", counted(runs.size(), "size"));
   if (!program.schedule)
     return fmt::format("{}, each compiled for itself ({}): {}\n", counted(runs.size(), "size"),
                        counted(static_cast<std::size_t>(summary.recompiles), "recompilation"), program.why_not);

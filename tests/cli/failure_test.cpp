@@ -126,6 +126,7 @@ TEST(Failures, ProblemsOfAllSizesAreListedOnce) {
   ASSERT_NE(first, std::string::npos) << said.err;
   EXPECT_EQ(said.err.find("no drivers", first + 1), std::string::npos) << said.err;
   EXPECT_NE(said.err.find("i = 5: the same\n"), std::string::npos) << said.err;
+  EXPECT_NE(said.out.find("nothing was executed, 2 sizes"), std::string::npos) << said.out;
 }
 
 TEST(Failures, ALimitOfCompilersIsANumberAboveZero) {
