@@ -123,7 +123,8 @@ class BandPlanner {
     for (const auto& [path, best] : best_)
       if (pays(best.price, path)) try_with_producers(best, grown);
     price_all(grown);
-    limit_ = options_.band_kernels;
+    // Norms of rows are small; bands of attention may have taken all by now.
+    limit_ = std::max(options_.band_kernels, keys_.size() + options_.band_kernels / 3);
     for (const BandPath& path : fewest_weights_first(kernel_, chains_, paths))
       if (!is_large(path)) try_path(path, small);
     price_all(small);
