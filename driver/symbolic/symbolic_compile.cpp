@@ -237,15 +237,46 @@ SymbolicCompilation compile_symbolic(const SymbolicKernel& kernel, const Hardwar
   return blocks.program ? blocks : compiled;
 }
 
+namespace {
+
+std::optional<Cost> cost_at(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model,
+                            const CostModelFactory& costs) {
+  if (has_errors(verify(schedule, kernel, model))) return std::nullopt;
+  auto evaluation = evaluate(schedule, kernel, model, costs);
+  return evaluation ? std::optional(std::move(evaluation->total)) : std::nullopt;
+}
+
+/// Each part takes the rows that those before it leave, one with loops all at once.
+std::optional<Cost> cost_of_parts(const SymbolicProgram& program, const RowVersion& version, std::int64_t left,
+                                  const HardwareModel& model, const CostModelFactory& costs) {
+  const auto rows = rows_of(program.kernel);
+  if (!rows) return std::nullopt;
+  std::vector<Cost> all;
+  for (const RowPart& part : version.parts) {
+    const std::int64_t times = left / part.rows;
+    if (times == 0) continue;
+    left -= times * part.rows;
+    const bool at_once = !part.loops.empty();
+    const Kernel kernel = with_rows(program.kernel, *rows, at_once ? times * part.rows : part.rows);
+    const auto schedule = parse_schedule(part.program.schedule_text, "part", kernel, model);
+    auto cost = schedule ? cost_at(*schedule, kernel, model, costs) : std::nullopt;
+    if (!cost) return std::nullopt;
+    all.push_back(repeated(std::move(*cost), at_once ? 1 : times));
+  }
+  return sum_of(all);
+}
+
+}  // namespace
+
 std::optional<Cost> predicted_at(const SymbolicCompilation& compiled, const HardwareModel& model, const Bindings& sizes,
                                  const CostModelFactory& costs) {
+  const std::size_t version = version_at(*compiled.program, sizes);
   if (!compiled.program->grids.empty()) {
     const std::size_t statements = compiled.program->kernel.sample.statements.size();
     std::vector<Cost> all;
     for (std::size_t s = 0; s < statements; ++s) {
       BlockCosts of_statement(model, costs);
-      auto cost =
-          cost_of(compiled.program->grids[version_at(*compiled.program, sizes) * statements + s], of_statement, sizes);
+      auto cost = cost_of(compiled.program->grids[version * statements + s], of_statement, sizes);
       if (!cost) return std::nullopt;
       all.push_back(std::move(*cost));
     }
@@ -253,10 +284,9 @@ std::optional<Cost> predicted_at(const SymbolicCompilation& compiled, const Hard
   }
   const auto kernel = isamap::bind(compiled.program->kernel, sizes);
   if (!kernel) return std::nullopt;
-  const Schedule& schedule = compiled.schedules[version_at(*compiled.program, sizes)];
-  if (has_errors(verify(schedule, *kernel, model))) return std::nullopt;
-  auto evaluation = evaluate(schedule, *kernel, model, costs);
-  return evaluation ? std::optional(std::move(evaluation->total)) : std::nullopt;
+  if (auto whole = cost_at(compiled.schedules[version], *kernel, model, costs)) return whole;
+  return cost_of_parts(*compiled.program, compiled.program->versions[version], evaluate(compiled.program->rows, sizes),
+                       model, costs);
 }
 
 }  // namespace isamap

@@ -344,6 +344,30 @@ TEST(SymbolicRows, NoBlockHasMoreRowsThanTheFactsAllow) {
   run_many(few, "M", 0, 4);
 }
 
+/// A schedule of blocks of 16 rows is none of 300 rows: each part is priced, whatever its schedule is.
+TEST(SymbolicRows, PartsArePricedWhereTheirScheduleDoesNotServeAllRows) {
+  const SymbolicKernel kernel = symbolic_kernel(R"(kernel: gemm
+dims: {M: {max: 400, likely: 64}, N: 60, K: 31}
+tensors: {A: {shape: [M, K]}, B: {shape: [N, K]}, C: {shape: [M, N]}}
+compute:
+  - C[i,j] += A[i,k] * B[j,k]
+)");
+  CompileOptions options;
+  options.schedule.max_evaluations = 300;
+  const SymbolicCompilation compiled = compile_symbolic(kernel, machine(), options);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  std::map<std::int64_t, double> cycles;
+  for (const std::int64_t rows : {0, 1, 17, 100, 300}) {
+    const auto cost = predicted_at(compiled, machine(), {{"M", rows}}, options.schedule.costs);
+    ASSERT_TRUE(cost) << rows << " rows";
+    cycles[rows] = cost->cycles;
+  }
+  EXPECT_GT(cycles[1], 0);
+  EXPECT_GT(cycles[17], cycles[1]);
+  EXPECT_GT(cycles[300], 2 * cycles[100]);
+  EXPECT_LT(cycles[300], 4 * cycles[100]);
+}
+
 TEST(SymbolicRows, MutantsAreCaught) {
   if (!runs_here()) GTEST_SKIP() << availability(machine()).why;
   const SymbolicKernel kernel = product_of_rows();
