@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "cli/models.h"
 #include "driver/run_model.h"
 #include "hwdesc/model/program_language.h"
+#include "isamap/interpret.h"
 #include "planner/plan_file.h"
 #include "planner/traffic.h"
 #include "report/memory_counts.h"
@@ -57,6 +59,7 @@ struct ModelReport {
   const CompiledModel& compiled;
   const ModelRun& run;
   const Compared& compared;
+  const std::optional<Compared>& imported;  ///< with --interpret: with the model as its file says it
   double importing = 0, planning = 0;
   std::int64_t activations = 0, operators = 0;  ///< bytes between parts, and with one statement a part
 };
@@ -131,13 +134,13 @@ std::optional<std::int64_t> launches_of(const ModelReport& report) {
 bool is_stream(const ModelReport& report) { return report.run.whole && is_command_stream(report.machine); }
 
 nlohmann::ordered_json json_of(const ModelReport& report) {
-  const auto& [model, machine, compiled, run, compared, importing, planning, activations, operators] = report;
+  const auto& [model, machine, compiled, run, compared, imported, importing, planning, activations, operators] = report;
   nlohmann::ordered_json json = {{"schema_version", 1},
                                  {"model", model.kernel.name},
                                  {"target", machine.name},
                                  {"threads", threads_of(machine)},
                                  {"executed", name(run.executed)},
-                                 {"correct", compared.correct},
+                                 {"correct", compared.correct && (!imported || imported->correct)},
                                  {"max_error", run.max_error},
                                  {"compared", compared.outputs},
                                  {"seconds", run.seconds},
@@ -162,10 +165,19 @@ nlohmann::ordered_json json_of(const ModelReport& report) {
                                  {"versions", 1},
                                  {"recompiles", 0},
                                  {"part_list", json_of_parts(compiled, run)}};
+  if (imported)
+    json["imported"] = {
+        {"compared", imported->outputs}, {"correct", imported->correct}, {"max_error", imported->max_error}};
   if (const auto launches = launches_of(report)) json["launches"] = *launches;
   add_counts(json, run.counts.requests, run.counts.banks);
   if (is_stream(report)) add_stream(json, stream_facts(compiled, run, machine), run);
   return json;
+}
+
+std::string verdict_of_import(const Compared& compared) {
+  return compared.outputs > 0 ? "as the operators of the file say " + verdict_of(compared)
+                              : "not compared with the operators of the file: a rounding of inputs and weights changes "
+                                "them too much";
 }
 
 /// The verdict, and the parts that take longest, or all of them.
@@ -174,6 +186,7 @@ std::string text_of(const ModelReport& report, bool all_parts) {
   std::string text = fmt::format("executed {}{}, every part as the interpreter says", name(run.executed),
                                  run.whole ? " as one program" : " part by part");
   if (report.compared.outputs > 0) text += ", outputs " + verdict_of(report.compared);
+  if (report.imported) text += ", outputs " + verdict_of_import(*report.imported);
   text += fmt::format("; largest error {:.3g}", run.max_error);
   if (run.seconds > 0) text += fmt::format("; {:.3g} s", run.seconds);
   if (run.cycles > 0) text += fmt::format("; {} cycles", run.cycles);
@@ -211,6 +224,54 @@ std::string text_of(const ModelReport& report, bool all_parts) {
   return text + text_of_counts(run.counts.requests, run.counts.banks);
 }
 
+/// Reals one or two units in the last place away, upwards and downwards in turn.
+void nudge(TensorData& data) {
+  if (!is_float(data.dtype)) return;
+  const double unit = std::exp2(1 - format_of(data.dtype).precision);
+  for (std::int64_t i = 0; i < data.count(); ++i) {
+    const double value = data.get(i).real, near = value * (i % 2 == 0 ? 1 + unit : 1 - unit);
+    if (std::abs(near) <= largest_finite(data.dtype)) data.set(i, {near, 0});
+  }
+}
+
+/// The outputs as the interpreter computes them from the operators of the file, before any statement was composed,
+/// merged, done ahead or planned. `nudged`: from inputs and weights that are a rounding away.
+Result<ModelFiles> as_imported(const Model& model, const std::vector<TensorData>& inputs, bool nudged) {
+  auto data = data_of(model, inputs);
+  if (!data) return data.diagnostics();
+  if (nudged) {
+    for (const TensorId id : model.inputs) nudge((*data)[id.index()]);
+    for (const Weight& weight : model.weights) nudge((*data)[weight.tensor.index()]);
+  }
+  interpret(model.kernel, *data);
+  ModelFiles result;
+  for (const TensorId id : model.outputs)
+    result.outputs.push_back({model.file_names.at(id), std::move((*data)[id.index()])});
+  return result;
+}
+
+/// How the outputs differ from those; nothing: it is not asked, or `code` is set. None is compared where a rounding of
+/// inputs and weights changes them as much: weights that are drawn make such models.
+std::optional<Compared> compare_with_import(const Options& options, const Model& model, const ModelRun& run,
+                                            Exit& code) {
+  const auto imported = load_model(options, code);
+  if (!imported) return std::nullopt;
+  std::vector<TensorData> inputs;
+  for (const TensorId id : model.inputs) inputs.push_back(run.data[id.index()]);
+  const auto expected = as_imported(*imported, inputs, false);
+  if (!expected) {
+    code = fail(Exit::wrong_input, expected.diagnostics());
+    return std::nullopt;
+  }
+  const Compared compared = compare_with_files(model, run.data, *expected);
+  if (compared.correct) return compared;
+  std::vector<TensorData> others = run.data;
+  const auto nudged = as_imported(*imported, inputs, true);
+  for (std::size_t o = 0; nudged && o < model.outputs.size(); ++o)
+    others[model.outputs[o].index()] = nudged->outputs[o].data;
+  return compare_with_files(model, others, *expected).correct ? compared : Compared{};
+}
+
 }  // namespace
 
 std::optional<ModelAnswer> run_model_once(const Options& options, Exit& code) {
@@ -232,6 +293,12 @@ std::optional<ModelAnswer> run_model_once(const Options& options, Exit& code) {
     return std::nullopt;
   }
   const Compared compared = compare_with_files(model, run.data, built->prepared.files);
+  std::optional<Compared> imported;
+  if (options.onnx.interpret) {
+    builder.progress()("interpreting the model as its file says it, to compare");
+    imported = compare_with_import(options, model, run, code);
+    if (!imported) return std::nullopt;
+  }
   const std::int64_t activations = activation_bytes(model.kernel, bands_as_parts(built->compiled.plan)),
                      operators = activation_bytes(model.kernel, operators_of(model));
   if (!options.report.empty()) {
@@ -247,9 +314,9 @@ std::optional<ModelAnswer> run_model_once(const Options& options, Exit& code) {
       return std::nullopt;
     }
   }
-  code = compared.correct ? Exit::ok : Exit::wrong_result;
-  const ModelReport report{model,           built->machine, built->compiled, run, compared, built->importing,
-                           built->planning, activations,    operators};
+  code = compared.correct && (!imported || imported->correct) ? Exit::ok : Exit::wrong_result;
+  const ModelReport report{model,    built->machine,   built->compiled, run,         compared,
+                           imported, built->importing, built->planning, activations, operators};
   return ModelAnswer{json_of(report), shapes_of(model) + text_of(report, options.onnx.profile)};
 }
 

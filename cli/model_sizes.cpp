@@ -250,8 +250,9 @@ Document json_of(const std::vector<SizedAnswer>& answers, const SizedModel& mode
 /// What is of one size, or of one file.
 bool only_for_one_size(const Options& options, const ModelSizes& sizes) {
   const bool several = sizes.runs.size() > 1;
-  for (const auto& [flag, given] : {std::pair("--outputs", several && !options.onnx.outputs.empty()),
-                                    std::pair("--report", !options.report.empty())}) {
+  for (const auto& [flag, given] :
+       {std::pair("--outputs", several && !options.onnx.outputs.empty()),
+        std::pair("--interpret", options.onnx.interpret), std::pair("--report", !options.report.empty())}) {
     if (!given) continue;
     fail(Exit::usage, fmt::format("{} is for one size", flag),
          several ? "give one value each with --sizes" : "give one value each with --sizes, and no --dims");

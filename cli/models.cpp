@@ -94,7 +94,7 @@ nlohmann::ordered_json json_of(const std::vector<RefusedNode>& refused) {
 /// Without copies between its statements and what only constants need; products of bytes as the machine has them.
 Result<Model> executable(const Options& options, const Model& model, const HardwareModel* machine) {
   AheadOptions with;
-  with.strict_float = options.strict_float || options.onnx.interpret;
+  with.strict_float = options.strict_float || (options.onnx.interpret && machine == nullptr);
   if (machine == nullptr) return done_ahead(composed(model), with);
   const auto integers = integer_products(composed(model), with.strict_float, bytes_multiplied_by(*machine));
   return integers ? done_ahead(*integers, with) : integers;
@@ -262,10 +262,11 @@ const std::vector<std::string> of_searches = {"--instruction", "--rule",  "--obj
 
 bool without_program_flags(const Options& options) {
   const std::string why = "is for programs, and --interpret makes none";
-  if (is_onnx(options.kernel_file) && has_unused(options, {"--plan"}, why, "leave out one of them")) return false;
-  return !has_unused(options, of_searches, why, "leave out one of them") &&
-         !has_unused(options, {"--target", "--set", "--no-reorder", "--threads", "--report", "--profile"}, why,
-                     "leave out one of them");
+  if (is_onnx(options.kernel_file) && has_unused(options, {"--plan"}, why, "leave it out, or add --target HW"))
+    return false;
+  return !has_unused(options, of_searches, why, "leave it out, or add --target HW") &&
+         !has_unused(options, {"--set", "--no-reorder", "--threads", "--report", "--profile"}, why,
+                     "leave it out, or add --target HW");
 }
 
 bool without_compiler_flags(const Options& options) {

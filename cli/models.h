@@ -30,7 +30,7 @@ bool has_unused(const Options& options, const std::vector<std::string>& flags, c
 
 /// False: an option that only models have was given with a kernel, and is reported.
 bool without_model_flags(const Options& options);
-/// False: an option of a program was given with --interpret, which makes none, and is reported.
+/// False: an option of a program was given with --interpret and no machine, which makes none, and is reported.
 bool without_program_flags(const Options& options);
 /// False: an option of the compiler was given for a program that is there already, and is reported.
 bool without_compiler_flags(const Options& options);

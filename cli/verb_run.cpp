@@ -72,8 +72,9 @@ bool writes_arrays(const Options& options) {
 Exit verb_run(const Options& options) {
   if (is_model(options)) {
     if (!without_kernel_flags(options) || !writes_arrays(options)) return Exit::usage;
-    if (options.onnx.interpret && !without_program_flags(options)) return Exit::usage;
-    if (options.onnx.interpret) return interpret_model(options);
+    const bool interpreted = options.onnx.interpret && options.target.empty();
+    if (interpreted && !without_program_flags(options)) return Exit::usage;
+    if (interpreted) return interpret_model(options);
     if (options.target.empty())
       return fail(Exit::usage, "a model runs on a machine, or by the interpreter", "--target HW, or --interpret");
     return compile_and_run_model(options);
@@ -134,7 +135,8 @@ std::vector<VerbRow> verbs_run() {
              flags.model_plan();
              flags.text("--report", flags.options.report, "of a model: also write an HTML page to FILE");
              flags.on("--profile", flags.options.onnx.profile, "of a model: the time of every part");
-             flags.on("--interpret", flags.options.onnx.interpret, "of a model: by the interpreter, without a machine");
+             flags.on("--interpret", flags.options.onnx.interpret,
+                      "of a model: by the interpreter; with --target: outputs are compared with its");
            },
            verb_run}};
 }

@@ -222,6 +222,28 @@ TEST_F(Models, RunInPartsOnAMachine) {
   EXPECT_EQ(isamap({"run", path, "--target", "scalar_c", "--budget", "evals=20", "--until", "none"}).code, 1);
 }
 
+/// What a program for a machine is made of was rewritten: it is compared with the operators of the file, too.
+TEST_F(Models, ProgramsAreComparedWithTheFile) {
+  const std::string graph = input("x", {2, 6}) + input("w", {6, 4}) + input("b", {4}) + input("t", {4, 3}) +
+                            node("MatMul", {"x", "w"}, "y") + node("Add", {"y", "b"}, "z") +
+                            node("Transpose", {"z"}, "u", ints("perm", {1, 0})) + node("Gather", {"t", "i"}, "g") +
+                            input("i", {2}, 7) + output("u", {}) + output("g", {});
+  const std::string path = folder_.write("m.onnx", onnx_bytes::model(graph));
+  const std::vector<std::string> words = {"run", path,       "--target", "scalar_c",   "--constant",
+                                          "w,b", "--budget", "evals=20", "--interpret"};
+  const Said text = isamap(words);
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find(", outputs as the operators of the file say correct;"), std::string::npos) << text.out;
+  std::vector<std::string> with_json = words;
+  with_json.push_back("--json");
+  const auto json = nlohmann::json::parse(isamap(with_json).out);
+  EXPECT_EQ(json["imported"]["compared"], 2);
+  EXPECT_TRUE(json["imported"]["correct"]);
+  std::vector<std::string> sized = words;
+  sized.insert(sized.end(), {"--dims", "N=1..4"});
+  EXPECT_NE(isamap(sized).code, 0);
+}
+
 /// As a user does: emitted, compiled, linked to a C program and loaded into Python, which agree.
 TEST_F(Models, EmittedOnesRunFromCAndPython) {
   const std::string graph = input("x", {1, 3, 12, 12}) + input("w", {8, 3, 3, 3}) + input("b", {8}) +
