@@ -347,7 +347,7 @@ TEST(SymbolicRows, NoBlockHasMoreRowsThanTheFactsAllow) {
 /// A schedule of blocks of 16 rows is none of 300 rows: each part is priced, whatever its schedule is.
 TEST(SymbolicRows, PartsArePricedWhereTheirScheduleDoesNotServeAllRows) {
   const SymbolicKernel kernel = symbolic_kernel(R"(kernel: gemm
-dims: {M: {max: 400, likely: 64}, N: 60, K: 31}
+dims: {M: {max: 400}, N: 300, K: 301}
 tensors: {A: {shape: [M, K]}, B: {shape: [N, K]}, C: {shape: [M, N]}}
 compute:
   - C[i,j] += A[i,k] * B[j,k]
