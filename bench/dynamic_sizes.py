@@ -88,15 +88,23 @@ def product_cases(kind, packed):
             (f"{name}, M N K", text[1], {"M": (1, 400), "N": (1, 400), "K": (1, 400)}, *machine)]
 
 
+def transposed_case(kind):
+    """The same with the second factor transposed."""
+    name, text, *rest = product_cases(kind, packed=False)[1]
+    return (name + ", B[j,k]", text.replace("[K, N]", "[N, K]").replace("B[k,j]", "B[j,k]"), *rest)
+
+
 # name, kernel, range of each size, machine where it is another one
 CASES = [
     *(case for packed in (True, False) for kind in PRODUCTS for case in product_cases(kind, packed)),
+    *(transposed_case(kind) for kind in PRODUCTS),
     ("scores", "kernel: scores\n" + HEAD + "tensors: {Q: {shape: [H, S, D]}, K: {shape: [H, T, D]}, P: {shape: [H, S, "
      "T]}}\ncompute:\n  - P[h,s,t] += Q[h,s,d] * K[h,t,d]\n", {"S": (1, 400), "T": (1, 400)}),
     ("values", "kernel: values\n" + HEAD + "tensors: {P: {shape: [H, S, T]}, V: {shape: [H, T, D]}, O: {shape: [H, S, "
      "D]}}\ncompute:\n  - O[h,s,d] += P[h,s,t] * V[h,t,d]\n", {"S": (1, 400), "T": (1, 400)}),
     ("convolution, N H W", CONVOLUTION, {"N": (1, 3), "H": (3, 60), "W": (3, 60)}),
     ("depthwise, N H W", DEPTHWISE, {"N": (1, 3), "H": (3, 60), "W": (3, 60)}),
+    ("depthwise of 24 channels, N H W", DEPTHWISE.replace("64]", "24]"), {"N": (1, 3), "H": (3, 60), "W": (3, 60)}),
     ("convolution, N", CONVOLUTION.replace("H: {max: 224, likely: 28}, W: {max: 224, likely: 28}", "H: 28, W: 28"),
      {"N": (1, 5)}),
     ("softmax, M N", SOFTMAX, {"M": (1, 300), "N": (1, 300)}),

@@ -126,6 +126,14 @@ std::string fused_name(const std::vector<Digit>& digits) {
   return text;
 }
 
+bool fuses_any(const std::vector<Digit>& digits, const std::set<std::string>& dims) {
+  const auto is_one = [&](const Digit& digit) {
+    const auto names = digit.column.names();
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return dims.contains(name); });
+  };
+  return digits.size() > 1 && std::any_of(digits.begin(), digits.end(), is_one);
+}
+
 bool is_constant_operand(const Mapping& mapping, std::size_t i) {
   return mapping.constant && mapping.operands[i] == *std::max_element(mapping.operands.begin(), mapping.operands.end());
 }

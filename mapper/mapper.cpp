@@ -314,19 +314,11 @@ Result<MapSummary> for_each_mapping(const Kernel& whole, const HardwareModel& mo
 
 namespace {
 
-/// Has an instruction dim digits of one of these dims beside others?
-bool fuses_any(const Mapping& mapping, const std::set<std::string>& dims) {
-  const auto is_one = [&](const Digit& digit) {
-    const auto names = digit.column.names();
-    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return dims.contains(name); });
-  };
-  return std::any_of(mapping.dims.begin(), mapping.dims.end(), [&](const std::vector<Digit>& digits) {
-    return digits.size() > 1 && std::any_of(digits.begin(), digits.end(), is_one);
-  });
-}
-
 void add_mappings(MapResult& result, std::vector<Mapping> more, const std::set<std::string>& unfused) {
-  std::erase_if(more, [&](const Mapping& mapping) { return fuses_any(mapping, unfused); });
+  std::erase_if(more, [&](const Mapping& mapping) {
+    return std::any_of(mapping.dims.begin(), mapping.dims.end(),
+                       [&](const std::vector<Digit>& digits) { return fuses_any(digits, unfused); });
+  });
   int next = static_cast<int>(result.mappings.size());
   for (Mapping& mapping : more) mapping.id = next++;
   if (result.mappings.empty())

@@ -112,15 +112,11 @@ std::set<std::string> dims_of(const GridShape& shape) {
 /// Has an instruction dim a symbolic dim beside others? No loop walks it then.
 bool fuses_axes(const Schedule& schedule, const GridShape& shape) {
   const std::set<std::string> dims = dims_of(shape);
-  const auto is_axis = [&](const Digit& digit) {
-    const auto names = digit.column.names();
-    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return dims.contains(name); });
-  };
   for (const Nest& nest : schedule.nests)
     for (const Line& line : nest.lines)
       if (const auto* instruction = std::get_if<Do>(&line.is))
         for (const auto& [name, digits] : instruction->dims)
-          if (digits.size() > 1 && std::any_of(digits.begin(), digits.end(), is_axis)) return true;
+          if (fuses_any(digits, dims)) return true;
   return false;
 }
 

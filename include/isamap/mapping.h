@@ -114,6 +114,8 @@ std::string constant_name(const Mapping& mapping);
 /// "n.p", "c.(q - s)"; no digits: "".
 std::int64_t digits_extent(const std::vector<Digit>& digits);
 std::string fused_name(const std::vector<Digit>& digits);
+/// Has the instruction dim digits of one of these dims beside others?
+bool fuses_any(const std::vector<Digit>& digits, const std::set<std::string>& dims);
 
 /// The statement over fused dims: each list of two or more unit digits that cover whole dims becomes one dim `n.p` of
 /// extent N*P, with n = n.p / P and p = n.p % P in accesses and faces; a single digit, other columns and residual dims

@@ -382,6 +382,15 @@ compute:
   - C[i,j] += A[i,k] * B[k,j]
 )";
 
+/// Mutant: what ends with an axis does so a position early. Returns how many do.
+int leave_last_out(SymbolicProgram& program) {
+  int ended = 0;
+  for (Grid& grid : program.grids)
+    for (Block& block : grid.blocks)
+      for (auto& [extent, to] : block.ended) to.first += 1, ++ended;
+  return ended;
+}
+
 /// The last vector of terms ends with the sum, under a mask.
 void run_to_the_end_of(const std::string& text, const std::string& summed, Bindings sizes) {
   const HardwareModel model = machine_of_file("x86_avx512");
@@ -390,11 +399,8 @@ void run_to_the_end_of(const std::string& text, const std::string& summed, Bindi
   options.schedule.max_evaluations = 60;
   const SymbolicCompilation compiled = compile_symbolic(kernel, model, options);
   ASSERT_TRUE(compiled.program) << render(compiled.problems);
-  SymbolicProgram less = *compiled.program;  // mutant: the last lane is left out
-  int ended = 0;
-  for (Grid& grid : less.grids)
-    for (Block& block : grid.blocks)
-      for (auto& [extent, to] : block.ended) to.first += 1, ++ended;
+  SymbolicProgram less = *compiled.program;
+  const int ended = leave_last_out(less);
   ASSERT_GT(ended, 0) << "no sum ends under a mask";
   if (availability(model).how != ExecutionMode::native) GTEST_SKIP() << availability(model).why;
   const auto runner = make_symbolic_runner(*compiled.program, model);
@@ -812,11 +818,8 @@ TEST(PartialMoves, TransposeAnyNumberOfTerms) {
   options.hand_written = *schedule;
   const SymbolicCompilation compiled = compile_symbolic(kernel, model, options);
   ASSERT_TRUE(compiled.program) << render(compiled.problems);
-  SymbolicProgram less = *compiled.program;  // mutant: the last term is left out
-  int ended = 0;
-  for (Grid& grid : less.grids)
-    for (Block& block : grid.blocks)
-      for (auto& [extent, to] : block.ended) to.first += 1, ++ended;
+  SymbolicProgram less = *compiled.program;
+  const int ended = leave_last_out(less);
   ASSERT_GT(ended, 0);
   if (availability(model).how != ExecutionMode::native) GTEST_SKIP() << availability(model).why;
   const auto runner = make_symbolic_runner(*compiled.program, model);
