@@ -13,21 +13,32 @@ bool is_divided(const AffineExpr& e, const std::string& variable) {
   });
 }
 
-/// Does a short loop take neighbours of the place, or places of several rows that the loop around it follows?
-bool is_interleaved(const std::vector<AffineExpr>& offsets, const EnclosingLoop& inner) {
-  constexpr double most_rows = 4;
-  if (inner.around.empty() || inner.steps > most_rows) return false;
-  return std::all_of(offsets.begin(), offsets.end(), [&](const AffineExpr& offset) {
-    const std::int64_t row = offset.coefficient(inner.around), step = offset.coefficient(inner.variable);
-    return !is_divided(offset, inner.variable) && !is_divided(offset, inner.around) &&
-           (row == 1 || (step == 1 && row == static_cast<std::int64_t>(inner.steps)));
-  });
+bool is_interleaved(const std::vector<LoopStrides>& places, double steps, double steps_around,
+                    const ElementCycles& each) {
+  return steps <= each.interleaved_rows && steps_around >= each.interleaved_trips &&
+         std::all_of(places.begin(), places.end(), [&](const LoopStrides& by) {
+           return by.around == 1 || (by.inner == 1 && by.around == static_cast<std::int64_t>(steps));
+         });
 }
+
+namespace {
+
+bool is_interleaved(const std::vector<AffineExpr>& offsets, const EnclosingLoop& inner, const ElementCycles& each) {
+  if (inner.around.empty()) return false;
+  std::vector<LoopStrides> places;
+  for (const AffineExpr& offset : offsets) {
+    if (is_divided(offset, inner.variable) || is_divided(offset, inner.around)) return false;
+    places.push_back({offset.coefficient(inner.variable), offset.coefficient(inner.around)});
+  }
+  return is_interleaved(places, inner.steps, inner.steps_around, each);
+}
+
+}  // namespace
 
 double copied_element_cycles(const std::vector<AffineExpr>& offsets, const EnclosingLoop& inner,
                              const ElementCycles& each) {
   double cycles = each.contiguous, of_row = 0;
-  const bool interleaved = is_interleaved(offsets, inner);
+  const bool interleaved = is_interleaved(offsets, inner, each);
   for (const AffineExpr& offset : offsets) {
     if (!offset.is_linear()) {
       if (inner.variable.empty() || is_divided(offset, inner.variable)) {
@@ -37,7 +48,7 @@ double copied_element_cycles(const std::vector<AffineExpr>& offsets, const Enclo
       of_row = each.divided / std::max(inner.steps, 1.0);
     }
     if (!inner.variable.empty() && std::abs(offset.coefficient(inner.variable)) != 1)
-      cycles = std::max(cycles, interleaved ? 2 * each.contiguous : each.strided);
+      cycles = std::max(cycles, interleaved ? each.interleaved : each.strided);
   }
   return std::min(cycles + of_row, std::max(cycles, each.divided));
 }

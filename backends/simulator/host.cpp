@@ -38,7 +38,8 @@ void Host::visit(const std::vector<Node>& nodes) {
 void Host::visit(const Node& node) {
   std::visit(overloaded{
                  [&](const Loop& loop) {
-                   loops_.push_back({loop.variable, static_cast<double>(loop.trip)});
+                   const EnclosingLoop outer = loops_.empty() ? EnclosingLoop{} : loops_.back();
+                   loops_.push_back({loop.variable, static_cast<double>(loop.trip), outer.variable, outer.steps});
                    for (std::int64_t i = 0; i < loop.trip && !problem_; ++i) {
                      values_[slots_.slot(loop.variable)] = i;
                      visit(loop.body);
@@ -99,9 +100,8 @@ void Host::execute(const Element& element) {
     found->second.places.push_back(place(element.write));
     for (const Ref& ref : element.reads) found->second.places.push_back(place(ref));
     if (problem_) return;
-    EnclosingLoop inner = loops_.empty() ? EnclosingLoop{} : loops_.back();
-    if (loops_.size() > 1) inner.around = loops_[loops_.size() - 2].variable;
-    found->second.cycles = element_cycles(element, program_.buffers, inner, each_);
+    found->second.cycles =
+        element_cycles(element, program_.buffers, loops_.empty() ? EnclosingLoop{} : loops_.back(), each_);
   }
   cycles_ += found->second.cycles;
   const auto& places = found->second.places;

@@ -2,10 +2,12 @@
 #include "scheduler/cost/packing_time.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "hwdesc/model/cache_line.h"
 #include "hwdesc/model/parallel_units.h"
+#include "hwdesc/model/scalar_timing.h"
 #include "hwdesc/model/timing_choice.h"
 #include "scheduler/cost/cache_traffic.h"
 #include "scheduler/cost/scalar_copies.h"
@@ -74,15 +76,17 @@ std::int64_t step_of(const LayoutDigit& digit, const AffineExpr& offset) {
   return most;
 }
 
-/// `[c/8, h, w, c%8]` of images: a store of 8 neighbours, from 8 rows that the loop around it follows. Compilers make
-/// one vector of them: 1.0 cycles an element of 45x45 images (GCC 12, AVX2, Zen 3), 2.5 with a store each. So are
-/// panels of several of these stores, `[i/14, k/4, i%14, k%4]`.
-bool is_interleaved(const std::vector<LayoutDigit>& layout, const AffineExpr& offset) {
-  constexpr std::int64_t most_rows = 8, least_stores = 8;
+/// `[c/8, h, w, c%8]` of images: a store of 8 neighbours, from 8 rows that the loop around it follows. So are panels of
+/// several of these stores, `[i/14, k/4, i%14, k%4]`.
+bool is_interleaved(const std::vector<LayoutDigit>& layout, const AffineExpr& offset, const ElementCycles& each) {
   if (layout.size() < 2 || !offset.is_linear()) return false;
-  const auto rows = split_digit(layout.back().index), along = split_digit(layout[layout.size() - 2].index);
-  return rows && along && rows->divide == 1 && rows->modulo > 1 && rows->modulo <= most_rows && along->divide == 1 &&
-         (along->modulo == 0 || along->modulo >= least_stores) && step_of(layout[layout.size() - 2], offset) == 1;
+  const LayoutDigit &inner = layout.back(), &around = layout[layout.size() - 2];
+  const auto rows = split_digit(inner.index), along = split_digit(around.index);
+  if (!rows || !along || rows->divide != 1 || rows->modulo < 2 || along->divide != 1) return false;
+  const double trips =
+      along->modulo == 0 ? std::numeric_limits<double>::infinity() : static_cast<double>(along->modulo);
+  return is_interleaved({{1, rows->modulo}, {step_of(inner, offset), step_of(around, offset)}},
+                        static_cast<double>(rows->modulo), trips, each);
 }
 
 /// Does the test whether an element lies in the tensor divide dims of the innermost digit? Of a border in fused dims,
@@ -129,9 +133,9 @@ double cycles_by_element(const ResolvedNest& view, const StagedTile& s) {
   const std::set<std::string> innermost = s.stage.layout.back().index.names();
   const bool tested = tests_divide(access, copied_tensor(view, s.access), ranges_of(view.statement.domain), innermost);
   if (!tested && (offset.is_linear() || (split && !divides(offset, innermost)))) {
-    each = step_of(s.stage.layout.back(), offset) == 1 ? timing.copy_contiguous
-           : is_interleaved(s.stage.layout, offset)    ? 2 * timing.copy_contiguous
-                                                       : timing.copy_strided;
+    each = step_of(s.stage.layout.back(), offset) == 1                         ? timing.copy_contiguous
+           : is_interleaved(s.stage.layout, offset, element_cycles_of(timing)) ? timing.copy_interleaved
+                                                                               : timing.copy_strided;
     if (!offset.is_linear()) each += timing.copy_divided / static_cast<double>(row_of(*split, whole));
   }
   return each * std::max(1.0, copied / std::max(natural, 1.0));

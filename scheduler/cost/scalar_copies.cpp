@@ -31,7 +31,7 @@ struct ElementSum {
  private:
   double of_loop(const Loop& loop) {
     const EnclosingLoop outer = inner;
-    inner = {loop.variable, static_cast<double>(loop.trip)};
+    inner = {loop.variable, static_cast<double>(loop.trip), outer.variable, outer.steps};
     loops.dims.push_back({loop.variable, loop.trip});
     const double once = of(loop.body);
     loops.dims.pop_back();

@@ -129,15 +129,17 @@ TEST(ScalarAlternative, LosesWhereStepsOfAWindowAreFarApart) {
 }
 
 /// Y[2*q + a] = X[484*a + q], with a in the inner loop, is made of vectors and shuffles; not with rows that the loop
-/// around it does not follow, or too many of them.
+/// around it does not follow, too many of them, or too short ones.
 TEST(CopiedElements, OfAFewRowsAreInterleaved) {
-  const ElementCycles each{0.5, 2.5, 12, 1};
+  const ElementCycles each{0.5, 1, 2.5, 12, 1, 8, 8};
   const auto dim = [](const char* name, std::int64_t times) { return AffineExpr::dim(name) * times; };
   const AffineExpr to = dim("q", 2) + dim("a", 1), from = dim("a", 484) + dim("q", 1);
-  EXPECT_EQ(copied_element_cycles({to, from}, {"a", 2, "q"}, each), 1);
+  EXPECT_EQ(copied_element_cycles({to, from}, {"a", 2, "q", 8}, each), 1);
+  EXPECT_EQ(copied_element_cycles({to, from}, {"a", 2, "q", 7}, each), 2.5);
+  EXPECT_EQ(copied_element_cycles({dim("q", 8) + dim("a", 1), from}, {"a", 8, "q", 8}, each), 1);
   EXPECT_EQ(copied_element_cycles({to, from}, {"a", 2}, each), 2.5);
-  EXPECT_EQ(copied_element_cycles({dim("q", 16) + dim("a", 1), from}, {"a", 16, "q"}, each), 2.5);
-  EXPECT_EQ(copied_element_cycles({to, dim("a", 484) + dim("q", 3)}, {"a", 2, "q"}, each), 2.5);
+  EXPECT_EQ(copied_element_cycles({dim("q", 16) + dim("a", 1), from}, {"a", 16, "q", 32}, each), 2.5);
+  EXPECT_EQ(copied_element_cycles({to, dim("a", 484) + dim("q", 3)}, {"a", 2, "q", 8}, each), 2.5);
 }
 
 TEST(Diagonals, ArePricedByWhatTheyTouch) {

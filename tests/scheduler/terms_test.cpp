@@ -416,6 +416,23 @@ TEST(Terms, PackedCopiesComeBeforeTheCalls) {
   EXPECT_EQ(nest.cycles("packed copy", "packed copy of B"), 32 * 16 * 0.5 + 2048 * (2048.0 / (1 << 20)) / 4);
 }
 
+/// Channels innermost are interleaved rows: the rule of element statements (CopiedElements), for packed copies too.
+TEST(Terms, PackedCopiesInterleaveAFewRows) {
+  const HardwareModel model = vector8();
+  const auto copy_of = [&](const std::string& layout) {
+    const Priced nest{formula("O[c,q] += W[c] * X[c,q]", "c=48,q=64"),
+                      model,
+                      {"stage X in ram as [" + layout + "]", "for c by 1", "for q by 8", "stage O in vec",
+                       "stage X in vec", "do s0 with fma(j=q)"}};
+    return nest.cycles("packed copy", "packed copy of X") / (48 * 64);
+  };
+  const TimingParameters& timing = model.timing;
+  const double contiguous = copy_of("c, q"), rest = contiguous - timing.copy_contiguous;
+  EXPECT_DOUBLE_EQ(copy_of("c/8, q, c%8") - rest, timing.copy_interleaved);
+  EXPECT_DOUBLE_EQ(copy_of("c/16, q, c%16") - rest, timing.copy_strided);
+  EXPECT_DOUBLE_EQ(copy_of("q/4, c/8, q%4, c%8") - rest, timing.copy_strided);
+}
+
 /// A division by the row of the copy is made once a row, one inside the row for each element.
 TEST(Terms, PackedCopiesDivideWhereTheyMust) {
   const HardwareModel model = vector8();

@@ -31,9 +31,12 @@ extern const Term stream{
     true,
     stream_times};
 
-extern const Term stream_copies{"copies by a scalar unit", "elements x cycles of a copied element",
-                                "timing.copy_*",           "measured, docs/cost_measured.md",
-                                Overlap::exposed,          false,
+extern const Term stream_copies{"copies by a scalar unit",
+                                "elements x cycles of a copied element",
+                                "timing.copy_*, interleaved_*",
+                                "measured, docs/cost_measured.md",
+                                Overlap::exposed,
+                                false,
                                 stream_copy_times};
 
 }  // namespace terms

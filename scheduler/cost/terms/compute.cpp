@@ -59,7 +59,9 @@ double scalar_point(const TermContext& at) {
   }
   const double steps = inner < 0 ? 1 : static_cast<double>(at.counts.trip(inner));
   const double places = access_count(statement) - static_cast<double>(offsets.size());
-  return copied_element_cycles(offsets, {variable(inner), steps, variable(inner - 1)}, element_cycles_of(at.timing)) +
+  const double around = inner < 1 ? 1 : static_cast<double>(at.counts.trip(inner - 1));
+  const EnclosingLoop loop{variable(inner), steps, variable(inner - 1), around};
+  return copied_element_cycles(offsets, loop, element_cycles_of(at.timing)) +
          places * at.timing.access / std::max(steps, 1.0);
 }
 
@@ -98,7 +100,7 @@ namespace terms {
 
 extern const Term compute{"compute",
                           "steps x max(interval / ports, latency / accumulators)",
-                          "instructions.*.timing, timing.access, timing.copy_*",
+                          "instructions.*.timing, timing.access, timing.copy_*, interleaved_*",
                           "definition of throughput and latency (Fog, Instruction tables, introduction)",
                           Overlap::calls,
                           true,

@@ -19,7 +19,7 @@ namespace terms {
 
 extern const Term packing{"packed copy",
                           "max(elements x cycles / threads, bytes / bandwidth of caches) + misses of the last level",
-                          "instructions.*.timing, links.*.bandwidth, begin, timing.copy_*",
+                          "instructions.*.timing, links.*.bandwidth, begin, timing.copy_*, interleaved_*",
                           "measured, docs/cost_measured.md",
                           Overlap::exposed,
                           true,
