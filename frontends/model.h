@@ -63,7 +63,6 @@ struct KnownValue {
   std::string name, op;
   std::vector<Input> inputs;
   std::shared_ptr<const TensorData> values;
-  bool sum = false;  ///< of extents, with numbers as factors
 };
 
 struct Model {
@@ -77,9 +76,8 @@ struct Model {
   std::vector<std::string> notes;              ///< "the batch size of input 'x' is not a number: 1 is used"
   /// Values of the file that are known now, by name: of a sample of all sizes only.
   std::map<std::string, std::shared_ptr<const TensorData>> known = {};
-  std::set<std::string> sums_of_extents = {};  ///< of these, with numbers as factors: affine at all sizes
-  std::set<std::string> of_sizes = {};         ///< tensors without inputs that are not constant at all sizes
-  std::vector<KnownValue> of_extents = {};     ///< in the order of their nodes: of a sample of all sizes only
+  std::set<std::string> of_sizes = {};      ///< tensors without inputs that are not constant at all sizes
+  std::vector<KnownValue> of_extents = {};  ///< in the order of their nodes: of a sample of all sizes only
 };
 
 struct ModelOptions {

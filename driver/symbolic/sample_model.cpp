@@ -191,7 +191,6 @@ std::optional<Diagnostic> other_shapes_at(const Bindings& sizes, const SampledMo
 /// What a sample knows, by name.
 struct KnownValues {
   std::map<std::string, std::shared_ptr<const TensorData>> values, constants;
-  std::set<std::string> sums_of_extents;
 };
 
 /// Some samples do not have the name: a statement that has no elements there.
@@ -215,7 +214,6 @@ void add_values_of_sizes(const std::vector<Bindings>& sizes, const ModelImporter
     if (!constants) return;
     KnownValues& sample = samples.emplace_back();
     sample.values = std::move(model->known);
-    sample.sums_of_extents = std::move(model->sums_of_extents);
     for (std::size_t t = 0; t < constants->size(); ++t)
       if (const Tensor& tensor = model->kernel.tensors[t]; tensor.constant)
         sample.constants[tensor.name] = std::make_shared<TensorData>(std::move((*constants)[t]));
@@ -228,8 +226,8 @@ void add_values_of_sizes(const std::vector<Bindings>& sizes, const ModelImporter
                                          const auto other = sample.values.find(name);
                                          return other == sample.values.end() || other->second->shape == shape;
                                        });
-    const bool numbers = one_shape && largest->count() <= most_written && !is_truth(largest->dtype) &&
-                         (most.sums_of_extents.contains(name) || sums.contains(name));
+    const bool numbers =
+        one_shape && largest->count() <= most_written && !is_truth(largest->dtype) && sums.contains(name);
     (numbers ? found.written : found.computed).insert(name);
   }
   for (const auto& [name, largest] : most.constants)

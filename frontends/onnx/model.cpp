@@ -200,7 +200,6 @@ Result<Model> import_model(const std::string& path, const ModelOptions& options)
   model.notes = std::move(walk.notes);
   model.known = std::move(walk.known);
   model.of_extents = std::move(walk.of_extents);
-  model.sums_of_extents = std::move(walk.sums_of_extents);
   model.of_sizes = std::move(walk.of_sizes);
   model.of_sizes.insert(options.of_sizes.tensors.begin(), options.of_sizes.tensors.end());
   std::size_t drawn = 0;

@@ -379,8 +379,8 @@ void Walk::select_branch(const Node& node, int depth) {
 }
 
 Walk::Before Walk::state_of() const {
-  return {mark_of(draft),    values_, missing_,        refused.size(), problems.size(), notes.size(),
-          of_extents.size(), known,   sums_of_extents, of_sizes,       calls_};
+  return {mark_of(draft), values_,           missing_, refused.size(), problems.size(),
+          notes.size(),   of_extents.size(), known,    of_sizes,       calls_};
 }
 
 void Walk::back_to(const Before& before) {
@@ -393,7 +393,6 @@ void Walk::back_to(const Before& before) {
   notes.resize(before.notes);
   of_extents.resize(before.of_extents);
   known = before.known;
-  sums_of_extents = before.sums_of_extents;
   of_sizes = before.of_sizes;
   calls_ = before.calls;
 }
@@ -522,30 +521,10 @@ void Walk::make_by(const Node& node, Make maker) {
   note_known(node);
 }
 
-/// Is the result affine in extents? What else depends on them (a maximum, a root) may agree with a sum at all samples
-/// and differ elsewhere.
-bool Walk::adds_extents(const Node& node) const {
-  static const std::set<std::string> moves{"Shape",  "Gather",   "Slice", "Squeeze", "Unsqueeze",
-                                           "Concat", "Identity", "Cast",  "Reshape"};
-  const bool sums = node.op == "Add" || node.op == "Sub" || node.op == "Concat";
-  if (!node.domain.empty() || (!sums && node.op != "Mul" && !moves.contains(node.op))) return false;
-  if (node.op == "Cast" && is_float(values_.at(node.inputs[0]).dtype) && !is_float(values_.at(node.outputs[0]).dtype))
-    return false;  // it rounds
-  std::size_t depending = 0;
-  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    const int from = node.inputs[i].empty() ? -1 : values_.at(node.inputs[i]).of_extents;
-    if (from < 0) continue;
-    const bool operand = sums || node.op == "Mul" || i == 0;
-    if (!operand || !of_extents[static_cast<std::size_t>(from)].sum) return false;
-    ++depending;
-  }
-  return node.op != "Mul" || depending <= 1;
-}
-
 /// What samples of all sizes compare, and what they have found.
 void Walk::note_known(const Node& node) {
   if (!options_.of_all_sizes) return;
-  KnownValue value{"", node.domain.empty() ? node.op : node.domain + "." + node.op, {}, nullptr, adds_extents(node)};
+  KnownValue value{"", node.domain.empty() ? node.op : node.domain + "." + node.op, {}, nullptr};
   bool depends = node.op == "Shape" || node.op == "Size";
   for (const std::string& name : node.inputs) {
     const auto in = values_.find(name);
@@ -556,9 +535,6 @@ void Walk::note_known(const Node& node) {
   for (const std::string& name : node.outputs) {
     if (name.empty() || !values_.contains(name) || !values_.at(name).values) continue;
     known[name] = value.values = values_.at(name).values;
-    const DType type = value.values->dtype;  // others wrap
-    value.sum = value.sum && (type == DType::s64 || type == DType::s32);
-    if (value.sum) sums_of_extents.insert(name);
     values_.at(name).of_extents = depends ? static_cast<int>(of_extents.size()) : -1;
     value.name = name;
     if (depends) of_extents.push_back(value);

@@ -41,7 +41,7 @@ class Walk {
   std::vector<std::size_t> refused_order;
   Diagnostics problems;                                            ///< contradictions of the file
   std::map<std::string, std::shared_ptr<const TensorData>> known;  ///< as Model has them
-  std::set<std::string> sums_of_extents, of_sizes;
+  std::set<std::string> of_sizes;
   std::vector<KnownValue> of_extents;
   std::map<TensorId, std::string> file_names;
 
@@ -53,7 +53,7 @@ class Walk {
     std::map<std::string, Refused> missing;
     std::size_t refused = 0, problems = 0, notes = 0, of_extents = 0;
     std::map<std::string, std::shared_ptr<const TensorData>> known;  ///< empty but in samples of all sizes
-    std::set<std::string> sums_of_extents, of_sizes;
+    std::set<std::string> of_sizes;
     int calls = 0;
   };
   Before state_of() const;
@@ -73,7 +73,6 @@ class Walk {
   void make_by(const Node& node, Make maker);
   void make_statements(const Node& node, Make maker);
   void note_known(const Node& node);
-  bool adds_extents(const Node& node) const;
   void write_numbers(const Node& node, const std::string& name);
   void repeat(const Node& node, int depth);
   void loop(const Node& node, int depth);

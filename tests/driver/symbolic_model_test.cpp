@@ -405,7 +405,9 @@ TEST(SymbolicModels, ValuesOfSizesAreNamedToTheImport) {
                    {"number", std::make_shared<TensorData>(number)},
                    {"same", std::make_shared<TensorData>(same)}};
     model.known["root"] = model.known["number"];  // no sum, whatever the samples say
-    model.sums_of_extents = {"number", "same"};
+    model.of_extents = {{"number", "Shape", {}, model.known["number"]},
+                        {"same", "Shape", {}, model.known["same"]},
+                        {"root", "Sqrt", {{model.known["number"], 0}}, model.known["root"]}};
     return model;
   });
   ASSERT_TRUE(sampled) << render(sampled.diagnostics());
