@@ -20,8 +20,7 @@ OWNERS = {"result": "support", "stop": "support", "affine": "ir", "expression": 
           "schedule": "ir", "program": "ir", "interpret": "ir", "hardware": "hwdesc", "timing": "hwdesc", "program_on_machine": "program",
           "mapper": "mapper", "cost_model": "scheduler", "search": "scheduler", "scheduler": "scheduler",
           "extension": "scheduler", "backend": "backends", "frontends": "frontends", "compile": "driver", "symbolic": "ir",
-          "block_program": "ir", "launch_program": "ir", "symbolic_program": "ir", "schedule_versions": "ir",
-          "symbolic_compile": "driver"}
+          "symbolic_program": "ir"}
 
 
 def sources():

@@ -34,7 +34,7 @@ std::function<bool(std::int64_t evaluations, double best)> search_progress();
 /// `code` is the exit code.
 std::optional<CompileOptions> compile_options(const Options& options, const Inputs& inputs, Exit& code);
 
-/// The same for a program for all sizes: the schedule file may have versions (include/isamap/schedule_versions.h).
+/// The same for a program for all sizes: the schedule file may have versions (include/isamap/schedule.h).
 std::optional<CompileOptions> compile_options(const Options& options, const SymbolicKernel& kernel,
                                               const HardwareModel& model, Exit& code);
 /// With the lines of the schedule file that the problems are about.

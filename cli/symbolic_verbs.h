@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "cli/compile_verb.h"
-#include "isamap/symbolic_compile.h"
+#include "isamap/compile.h"
 
 namespace isamap::cli {
 

@@ -7,7 +7,7 @@
 #include <cctype>
 #include <sstream>
 
-#include "isamap/schedule_versions.h"
+#include "isamap/schedule.h"
 
 namespace isamap {
 

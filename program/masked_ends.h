@@ -13,8 +13,8 @@
 
 #include <set>
 
-#include "isamap/block_program.h"
 #include "isamap/hardware.h"
+#include "isamap/symbolic_program.h"
 
 namespace isamap {
 

@@ -2,16 +2,16 @@
 #pragma once
 // Cells that need no padded copy.
 //
-// A tensor that is read beyond its edges is copied with what lies outside (include/isamap/block_program.h). Where each
-// element is used by few points, as in a depthwise convolution, that takes as long as the computation. Positions whose
-// reads lie inside read the tensor itself then: each axis that is read beyond its edges is cut into a low zone, an
-// inner one and a high one before it is cut into runs. Only cells with a zone at an edge read the copy, which holds no
-// more than they need.
+// A tensor that is read beyond its edges is copied with what lies outside (include/isamap/symbolic_program.h). Where
+// each element is used by few points, as in a depthwise convolution, that takes as long as the computation. Positions
+// whose reads lie inside read the tensor itself then: each axis that is read beyond its edges is cut into a low zone,
+// an inner one and a high one before it is cut into runs. Only cells with a zone at an edge read the copy, which holds
+// no more than they need.
 
 #include <map>
 #include <optional>
 
-#include "isamap/block_program.h"
+#include "isamap/symbolic_program.h"
 
 namespace isamap {
 

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "isamap/block_program.h"
 #include "isamap/hardware.h"
+#include "isamap/symbolic_program.h"
 
 namespace isamap {
 

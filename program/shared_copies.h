@@ -7,7 +7,7 @@
 // axes only can use one copy. So a panel of the columns of a product is packed once, not once more for the rows that
 // the tiles leave.
 
-#include "isamap/block_program.h"
+#include "isamap/symbolic_program.h"
 
 namespace isamap {
 

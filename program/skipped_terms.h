@@ -12,8 +12,8 @@
 #include <map>
 #include <string>
 
-#include "isamap/block_program.h"
 #include "isamap/hardware.h"
+#include "isamap/symbolic_program.h"
 
 namespace isamap {
 

@@ -15,8 +15,8 @@
 
 #include <optional>
 
-#include "isamap/block_program.h"
 #include "isamap/hardware.h"
+#include "isamap/symbolic_program.h"
 
 namespace isamap {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Compiles grids of blocks (include/isamap/block_program.h).
+// Compiles grids of blocks (include/isamap/symbolic_program.h).
 
-#include "isamap/symbolic_compile.h"
+#include "isamap/compile.h"
 
 namespace isamap {
 

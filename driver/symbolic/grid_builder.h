@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The grid of blocks of one statement by one schedule (include/isamap/block_program.h), and what it costs.
+// The grid of blocks of one statement by one schedule (include/isamap/symbolic_program.h), and what it costs.
 
 #include <map>
 #include <memory>

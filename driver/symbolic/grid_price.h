@@ -8,8 +8,8 @@
 #include <map>
 #include <string>
 
-#include "isamap/block_program.h"
 #include "isamap/compile.h"
+#include "isamap/symbolic_program.h"
 
 namespace isamap {
 

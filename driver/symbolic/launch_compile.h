@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Compiles symbolic kernels for machines with thread blocks (include/isamap/launch_program.h).
+// Compiles symbolic kernels for machines with thread blocks (include/isamap/symbolic_program.h).
 
-#include "isamap/symbolic_compile.h"
+#include "isamap/compile.h"
 
 namespace isamap {
 

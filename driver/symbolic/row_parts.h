@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "isamap/symbolic_compile.h"
+#include "isamap/compile.h"
 
 namespace isamap {
 

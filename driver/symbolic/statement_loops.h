@@ -3,7 +3,7 @@
 // Statements that have no grid of blocks: plain loops over their dims serve every size (backends/cpp/plain_loops.h).
 
 #include "driver/symbolic/grid_plan.h"
-#include "isamap/symbolic_compile.h"
+#include "isamap/compile.h"
 
 namespace isamap {
 

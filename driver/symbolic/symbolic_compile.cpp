@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "isamap/symbolic_compile.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include "driver/symbolic/statement_loops.h"
 #include "hwdesc/model/program_language.h"
 #include "ir/symbolic/facts.h"
+#include "isamap/compile.h"
 #include "isamap/scheduler.h"
 
 namespace isamap {

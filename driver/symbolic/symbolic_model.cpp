@@ -14,7 +14,7 @@
 #include "driver/symbolic/symbolic_bands.h"
 #include "frontends/layers.h"
 #include "frontends/lifted_sizes.h"
-#include "isamap/symbolic_compile.h"
+#include "isamap/compile.h"
 #include "support/stopwatch.h"
 #include "support/threads.h"
 

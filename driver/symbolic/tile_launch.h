@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Statements of symbolic kernels by instructions of thread blocks, in tiles of constant size (include/isamap/
-// launch_program.h).
+// symbolic_program.h).
 
 #include "isamap/compile.h"
-#include "isamap/launch_program.h"
+#include "isamap/symbolic_program.h"
 
 namespace isamap {
 

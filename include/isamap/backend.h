@@ -107,7 +107,7 @@ class LoadedKernel {
 /// missing, or contains the compiler's errors and command.
 Result<LoadedKernel> load_program(const Program& program, const HardwareModel& model);
 
-/// The same for a program for all sizes (isamap/symbolic_compile.h): each call takes the sizes from the shapes of its
+/// The same for a program for all sizes (isamap/compile.h): each call takes the sizes from the shapes of its
 /// tensors, which have to agree and to satisfy the facts; otherwise it is an error, and nothing is written.
 Result<LoadedKernel> load_program(const SymbolicProgram& program, const HardwareModel& model);
 

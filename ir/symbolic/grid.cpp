@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "ir/symbolic/facts.h"
-#include "isamap/block_program.h"
+#include "isamap/symbolic_program.h"
 
 namespace isamap {
 namespace {

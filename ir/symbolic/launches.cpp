@@ -8,7 +8,6 @@
 
 #include "ir/symbolic/facts.h"
 #include "ir/symbolic/write_coverage.h"
-#include "isamap/launch_program.h"
 #include "isamap/symbolic_program.h"
 #include "support/arithmetic.h"
 

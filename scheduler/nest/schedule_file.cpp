@@ -9,7 +9,7 @@
 
 #include "ir/symbolic/facts.h"
 #include "ir/verify/recurrence.h"
-#include "isamap/schedule_versions.h"
+#include "isamap/schedule.h"
 #include "isamap/scheduler.h"
 #include "isamap/symbolic_program.h"
 #include "mapper/advice/statement_splits.h"

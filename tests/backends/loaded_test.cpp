@@ -4,10 +4,10 @@
 #include <cstring>
 
 #include "isamap/backend.h"
+#include "isamap/compile.h"
 #include "isamap/frontends.h"
 #include "isamap/mapper.h"
 #include "isamap/scheduler.h"
-#include "isamap/symbolic_compile.h"
 #include "tests/backends/support.h"
 #include "tests/every.h"
 

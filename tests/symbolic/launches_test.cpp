@@ -12,8 +12,8 @@
 #include "backends/cuda/symbolic_unit.h"
 #include "backends/cuda/translation_unit.h"
 #include "driver/execute.h"
+#include "isamap/compile.h"
 #include "isamap/program_on_machine.h"
-#include "isamap/symbolic_compile.h"
 #include "tests/symbolic/kernels.h"
 
 namespace isamap {

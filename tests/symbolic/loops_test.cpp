@@ -6,7 +6,7 @@
 
 #include "backends/cpp/symbolic/symbolic_unit.h"
 #include "driver/symbolic/statement_loops.h"
-#include "isamap/symbolic_compile.h"
+#include "isamap/compile.h"
 #include "tests/symbolic/kernels.h"
 
 namespace isamap {

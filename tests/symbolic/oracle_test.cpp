@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <set>
 
+#include "isamap/compile.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
-#include "isamap/symbolic_compile.h"
 #include "program/masked_ends.h"
 #include "program/partial_moves.h"
 #include "program/short_tiles.h"

@@ -9,9 +9,9 @@
 #include "backends/compiled_runner.h"
 #include "backends/cpp/symbolic/symbolic_unit.h"
 #include "driver/execute.h"
+#include "isamap/compile.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
-#include "isamap/symbolic_compile.h"
 #include "program/row_loops.h"
 #include "tests/symbolic/kernels.h"
 

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedule files of several versions: read = written, the cover is proved again, and mutants of guards are refused.
 
-#include "isamap/schedule_versions.h"
-
 #include <gtest/gtest.h>
 
 #include "backends/compiled_runner.h"
 #include "driver/execute.h"
 #include "driver/symbolic/grid_builder.h"
+#include "isamap/compile.h"
 #include "isamap/frontends.h"
+#include "isamap/schedule.h"
 #include "isamap/scheduler.h"
-#include "isamap/symbolic_compile.h"
 
 namespace isamap {
 namespace {

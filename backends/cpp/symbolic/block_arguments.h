@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "backends/cpp/function/runtime_numbers.h"
-#include "isamap/block_program.h"
 #include "isamap/hardware.h"
+#include "isamap/symbolic_program.h"
 
 namespace isamap {
 

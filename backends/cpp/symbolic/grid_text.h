@@ -7,8 +7,8 @@
 
 #include "backends/cpp/symbolic/block_functions.h"
 #include "backends/cpp/symbolic/symbolic_entry.h"
-#include "isamap/block_program.h"
 #include "isamap/hardware.h"
+#include "isamap/symbolic_program.h"
 
 namespace isamap {
 

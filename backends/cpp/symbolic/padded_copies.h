@@ -5,8 +5,8 @@
 #include <string>
 
 #include "backends/cpp/symbolic/symbolic_entry.h"
-#include "isamap/block_program.h"
 #include "isamap/hardware.h"
+#include "isamap/symbolic_program.h"
 #include "program/padding_zones.h"
 
 namespace isamap {
