@@ -7,10 +7,10 @@
 #include <new>
 #include <system_error>
 
+#include "backends/common/environment.h"
 #include "backends/common/process.h"
 #include "cli/command_line.h"
 #include "cli/common.h"
-#include "cli/environment.h"
 #include "cli/interrupt.h"
 
 namespace isamap::cli {

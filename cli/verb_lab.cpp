@@ -154,8 +154,8 @@ std::vector<std::string> suite_folders() {
 
 std::optional<std::string> read_lab_file(const std::string& path, const std::string& made_by) {
   const auto cannot = [&](int why) {
-    std::string hint = why == ENOENT ? yaml::nearest_file(path) : "";
-    if (why == ENOENT && !made_by.empty() && !hint.starts_with("did you mean")) hint = made_by;
+    const bool misspelt = made_by.empty() || !yaml::similar_file(path).empty();
+    const std::string hint = why != ENOENT ? "" : misspelt ? yaml::nearest_file(path) : made_by;
     fail(Exit::wrong_input, {error_at({path, 0, 0}, fmt::format("cannot be read: {}", std::strerror(why)), hint)});
     return std::nullopt;
   };

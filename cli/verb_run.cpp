@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
+#include "backends/common/environment.h"
 #include "cli/command_line.h"
 #include "cli/compile_verb.h"
 #include "cli/json.h"
@@ -54,12 +54,6 @@ std::string text_of(const Checked& checked, const Scheduled& scheduled, const Pr
   return text + " predicted\n";
 }
 
-/// Same parsing as in emulated programs (backends/cuda/emulation/lanes.h).
-bool counts_requests() {
-  const char* const asked = std::getenv("ISAMAP_EMULATION_COUNTS");
-  return asked != nullptr && *asked != '\0' && std::string(asked) != "0";
-}
-
 /// Said before anything is computed.
 bool writes_arrays(const Options& options) {
   const std::string& file = options.onnx.outputs;
@@ -93,8 +87,9 @@ Exit verb_run(const Options& options) {
   const auto& [inputs, compilation] = *compiled;
   if (const Diagnostics too_large = too_large_to_run(inputs.kernel); !too_large.empty())
     return fail_after_start(options, Exit::limit, too_large, inputs, compilation.mapped);
-  const auto checked = run_and_compare(*compilation.program, inputs.model, options.seed, counts_requests() ? 0 : 0.1,
-                                       {false, tell});  // once
+  const auto counting = counts_requests();
+  const double seconds = counting && *counting ? 0 : 0.1;  // once
+  const auto checked = run_and_compare(*compilation.program, inputs.model, options.seed, seconds, {false, tell});
   if (!checked) {
     const bool printed = static_cast<bool>(emit(*compilation.program, inputs.model));
     return fail_after_start(options, printed ? Exit::wrong_result : Exit::no_answer, checked.diagnostics(), inputs,

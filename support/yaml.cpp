@@ -341,23 +341,43 @@ Result<Node> parse_text(const std::string& text, const std::string& file) {
   return std::move(*root);
 }
 
+namespace {
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+/// Sorted, some thousand of them; nothing: there is no folder.
+std::optional<std::vector<std::string>> files_beside(const std::filesystem::path& path) {
+  std::vector<std::string> names;
+  std::error_code ended;
+  for (std::filesystem::directory_iterator at(folder_of(path), ended), end; !ended && at != end && names.size() < 4096;
+       at.increment(ended))
+    if (std::error_code unknown; !at->is_directory(unknown)) names.push_back(at->path().filename().string());
+  if (ended) return std::nullopt;
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+std::string similar_file(const std::string& path) {
+  const auto names = path == "-" ? std::nullopt : files_beside(path);
+  const std::string near = names ? nearest(std::filesystem::path(path).filename().string(), *names) : "";
+  return near.empty() ? "" : (std::filesystem::path(path).parent_path() / near).string();
+}
+
 std::string nearest_file(const std::string& path) {
   if (path == "-") return "/dev/stdin is the standard input; a file of this name is ./-";
   const std::filesystem::path given(path);
-  const std::filesystem::path folder = given.has_parent_path() ? given.parent_path() : ".";
-  std::vector<std::string> names;
-  std::error_code ended;
-  for (std::filesystem::directory_iterator at(folder, ended), end; !ended && at != end && names.size() < 4096;
-       at.increment(ended))
-    if (std::error_code unknown; !at->is_directory(unknown)) names.push_back(at->path().filename().string());
-  std::sort(names.begin(), names.end());
-  if (ended) return "there is no folder '" + folder.string() + "'";
-  const std::string near = nearest(given.filename().string(), names);
-  if (!near.empty()) return "did you mean '" + (given.parent_path() / near).string() + "'?";
+  const std::filesystem::path folder = folder_of(given);
+  const auto names = files_beside(given);
+  if (!names) return "there is no folder '" + folder.string() + "'";
+  if (const std::string near = similar_file(path); !near.empty()) return "did you mean '" + near + "'?";
   constexpr std::size_t shown = 4;
   std::string alike;
   std::size_t count = 0;
-  for (const std::string& name : names)
+  for (const std::string& name : *names)
     if (std::filesystem::path(name).extension() == given.extension() && ++count <= shown)
       alike += (alike.empty() ? "" : ", ") + name;
   const std::string where = folder == "." ? "the current folder" : "'" + folder.string() + "'";

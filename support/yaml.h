@@ -34,7 +34,9 @@ Result<Node> parse_text(const std::string& text, const std::string& file);
 /// first counts) or a tag, so that one run reports problems of values too.
 std::optional<Node> parse_text(const std::string& text, const std::string& file, Diagnostics& problems);
 Result<Node> parse_file(const std::string& path);
-/// "did you mean 'gemm.yaml'?" of the files in its folder, of which some thousand are compared; empty: none is near.
+/// A file of the same folder, with a similar name; empty: none is near.
+std::string similar_file(const std::string& path);
+/// The hint for a file that does not exist: "did you mean 'gemm.yaml'?", or what its folder has.
 std::string nearest_file(const std::string& path);
 /// The bytes of a file, at most `most`.
 Result<std::string> read_text_file(const std::string& path, std::size_t most = std::size_t{4} << 20);

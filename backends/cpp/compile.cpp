@@ -4,12 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <optional>
 
+#include "backends/common/environment.h"
 #include "backends/common/process.h"
 #include "backends/cpp/compile/compiler.h"
 #include "backends/cpp/compile/precompiled_headers.h"
@@ -26,12 +25,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// `ISAMAP_COMPILE_SECONDS` for each compiler; 300 if it is no number above 0.
 ProcessLimits compile_limits() {
-  double seconds = 0;
-  if (const char* const asked = std::getenv("ISAMAP_COMPILE_SECONDS")) seconds = std::strtod(asked, nullptr);
-  if (!(seconds > 0 && std::isfinite(seconds))) seconds = 300;
-  return {seconds, std::int64_t{8} << 30, std::int64_t{1} << 30};
+  const auto seconds = compile_seconds();
+  return {seconds ? *seconds : default_compile_seconds, std::int64_t{8} << 30, std::int64_t{1} << 30};
 }
 
 /// Emulation runs hundreds of kernels briefly: optimizing them takes longer than running them.

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 
+#include "backends/common/environment.h"
 #include "backends/common/process.h"
 #include "backends/cpp/compile/compiler.h"
 #include "backends/cpp/compile/program_cache.h"
@@ -178,8 +179,7 @@ std::string wanted_arch(const HardwareModel& model) {
 }
 
 std::string no_device_for(const HardwareModel& model) {
-  if (const char* asked = std::getenv("ISAMAP_EMULATION"); asked != nullptr && *asked != '\0')
-    return "ISAMAP_EMULATION asks for the emulation";
+  if (const auto asked = asks_for_emulation(); !asked || *asked) return "ISAMAP_EMULATION asks for the emulation";
   if (!model.program.flags.contains("nvrtc"))
     return fmt::format("the file of '{}' has no flags for the runtime compiler (program: flags: nvrtc)", model.name);
   const DeviceProbe& probe = probe_device();
