@@ -16,10 +16,10 @@
 
 namespace isamap {
 
-/// The axis that tells a symbolic size: its extent is number * size + rest.
+/// The axis that tells a symbolic size: its extent is number * size + remainder.
 struct SizeFromAxis {
   std::size_t argument = 0, axis = 0;
-  std::int64_t number = 1, rest = 0;
+  std::int64_t number = 1, remainder = 0;
 };
 
 namespace {
@@ -102,9 +102,9 @@ std::optional<SizeFromAxis> axis_of(const std::string& size, const SymbolicKerne
       const std::vector<AffineExpr>& shape = kernel.shapes[tensors[a].index()];
       for (std::size_t d = 0; d < shape.size(); ++d) {
         const std::int64_t number = shape[d].coefficient(size);
-        const AffineExpr rest = shape[d] - number * AffineExpr::dim(size);
-        if (number != 0 && rest.is_constant() && (!alone || shape[d] == AffineExpr::dim(size)))
-          return SizeFromAxis{a, d, number, rest.constant()};
+        const AffineExpr remainder = shape[d] - number * AffineExpr::dim(size);
+        if (number != 0 && remainder.is_constant() && (!alone || shape[d] == AffineExpr::dim(size)))
+          return SizeFromAxis{a, d, number, remainder.constant()};
       }
     }
   return std::nullopt;
@@ -201,7 +201,7 @@ Result<std::vector<long>> LoadedKernel::State::sizes_of(const std::vector<Tensor
     if (shape.size() != kernel.tensors[tensors[from.argument].index()].shape.size())
       return error(fmt::format("tensor '{}' has {} axes, found {}", tensor,
                                kernel.tensors[tensors[from.argument].index()].shape.size(), shape.size()));
-    const std::int64_t value = (shape[from.axis] - from.rest) / from.number;
+    const std::int64_t value = (shape[from.axis] - from.remainder) / from.number;
     sizes.push_back(value);
     at[symbolic.facts.sizes[n].name] = value;
   }

@@ -70,16 +70,16 @@ std::string run_text(const DimRun& run) {
   return run.low == run.high ? std::to_string(run.low) : fmt::format("{}..{}", run.low, run.high);
 }
 
-/// The fact that would leave no rest of the tiles; empty: there is none, or the extent is no single size.
-std::string fact_against_rests(const GridAxis& axis) {
+/// The fact that would leave no remainder of the tiles; empty: there is none, or the extent is no single size.
+std::string fact_against_remainders(const GridAxis& axis) {
   std::int64_t tile = 1;
-  bool rests = false;
+  bool remainders = false;
   for (const DimRun& run : axis.runs) {
     tile = std::max(tile, run.tile);
-    rests = rests || run.tile == 0 || run.tile == 1;
+    remainders = remainders || run.tile == 0 || run.tile == 1;
   }
   const auto name = axis.extent.as_dim();
-  return rests && tile > 1 && name ? fmt::format("{}: {{multiple_of: {}}}", *name, tile) : "";
+  return remainders && tile > 1 && name ? fmt::format("{}: {{multiple_of: {}}}", *name, tile) : "";
 }
 
 /// Blocks with code, without those at edges.
@@ -200,20 +200,20 @@ std::vector<std::string> regret_text(const SymbolicCompilation& compiled) {
 }
 
 /// Which dims need code for what tiles leave, and the facts that would remove it.
-std::vector<std::string> rests_text(const SymbolicProgram& program) {
+std::vector<std::string> remainders_text(const SymbolicProgram& program) {
   std::vector<std::string> lines;
   if (const auto size = program.rows.as_dim(); size && !program.versions.empty())
     for (const RowPart& part : program.versions.back().parts)
       if (part.rows > 1 && !part.loops.empty() && &part == &program.versions.back().parts.front())
         lines.push_back(
-            fmt::format("rows leave a rest of their tiles; the fact {}: {{multiple_of: {}}} would remove its "
+            fmt::format("rows leave a remainder of their tiles; the fact {}: {{multiple_of: {}}} would remove its "
                         "code",
                         *size, part.rows));
   for (const Grid& grid : program.grids)
     for (const GridAxis& axis : grid.shape.axes)
-      if (const std::string fact = fact_against_rests(axis); !fact.empty()) {
+      if (const std::string fact = fact_against_remainders(axis); !fact.empty()) {
         const std::string line =
-            fmt::format("{} leaves a rest of its tiles; the fact {} would remove its code", axis.dim, fact);
+            fmt::format("{} leaves a remainder of its tiles; the fact {} would remove its code", axis.dim, fact);
         if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
       }
   return lines;
@@ -230,7 +230,7 @@ Json symbolic_document(const SymbolicCompilation& compiled, const HardwareModel&
   std::size_t bodies = 0;
   for (std::size_t v = 0; v < program.versions.size(); ++v) {
     const std::string guard = guard_text(program.versions[v]);
-    bodies += program.versions[v].parts.size() + program.versions[v].rest_first.size();
+    bodies += program.versions[v].parts.size() + program.versions[v].remainder_first.size();
     const std::size_t statements = program.grids.empty() ? 1 : program.kernel.sample.statements.size();
     json["versions"].push_back({{"when", guard.empty() ? Json::array() : Json::array({guard})},
                                 {"found_at", compiled.found_at[v]},
@@ -247,7 +247,7 @@ Json symbolic_document(const SymbolicCompilation& compiled, const HardwareModel&
       json["versions"][v].erase("found_at");
       json["versions"][v]["grids"] = grids_json(program, v);
     }
-    for (const std::string& line : rests_text(program)) json["guards"].push_back(line);
+    for (const std::string& line : remainders_text(program)) json["guards"].push_back(line);
     json["samples"] = samples_json(compiled);
   }
   json["bodies"] = bodies;
@@ -299,7 +299,7 @@ std::string grids_text(const SymbolicCompilation& compiled) {
   std::string text = fmt::format("# {} for {}: {}, a grid of blocks for each statement\n", program.kernel.sample.name,
                                  isamap::print(program.kernel.facts),
                                  versions == 1 ? "one version" : fmt::format("{} versions", versions));
-  for (const std::string& line : rests_text(program)) text += "# " + line + "\n";
+  for (const std::string& line : remainders_text(program)) text += "# " + line + "\n";
   for (const std::string& line : regret_text(compiled)) text += "# " + line + "\n";
   std::vector<std::string> comments(versions);
   for (std::size_t g = 0; g < program.grids.size(); ++g) {
@@ -426,13 +426,13 @@ Exit explain_symbolic(const Options& options, const SymbolicKernel& kernel) {
   if (options.json) return deliver(options, text_of(symbolic_document(*compiled, *model)));
   const SymbolicProgram& program = *compiled->program;
   std::size_t bodies = 0;
-  for (const RowVersion& version : program.versions) bodies += version.parts.size() + version.rest_first.size();
+  for (const RowVersion& version : program.versions) bodies += version.parts.size() + version.remainder_first.size();
   for (const Grid& grid : program.grids) bodies += body_count(grid);
   bodies += program.launches.size();
   std::string text = fmt::format("{} on {}, {}: one program, {} version{}, {} bodies of code\n",
                                  program.kernel.sample.name, model->name, isamap::print(program.kernel.facts),
                                  program.versions.size(), program.versions.size() == 1 ? "" : "s", bodies);
-  for (const std::string& line : rests_text(program)) text += "  " + line + "\n";
+  for (const std::string& line : remainders_text(program)) text += "  " + line + "\n";
   for (const std::string& line : regret_text(*compiled)) text += "  " + line + "\n";
   for (std::size_t s = 0; s < program.launches.size(); ++s) text += "  " + launch_text(program, s) + "\n";
   return deliver(options, text + "  mappings and reasons are those of one size: bind sizes with --sizes\n");

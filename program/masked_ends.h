@@ -8,8 +8,8 @@
 //
 //   for (k = 0; k < (K + 15) / 16; ++k)  a = load(A + 16 * k, lanes: min(16, K - 16 * k)), ..
 //
-// So there is no rest of the sum, and no copy of the input. The largest or smallest of several values is such a sum,
-// too: the register is filled with -inf (inf) before a load that keeps its other lanes.
+// So there is no remainder of the sum, and no copy of the input. The largest or smallest of several values is such a
+// sum, too: the register is filled with -inf (inf) before a load that keeps its other lanes.
 
 #include <set>
 

@@ -14,15 +14,20 @@ namespace {
 class RowLoopFinder {
  public:
   RowLoopFinder(const Program& program, const HardwareModel& model, std::int64_t rows,
-                const std::map<TensorId, std::int64_t>& factor, std::int64_t multiple, std::int64_t rest = 0)
-      : program_(program), model_(model), rows_(rows - rest), factor_(factor), multiple_(multiple), rest_(rest) {}
+                const std::map<TensorId, std::int64_t>& factor, std::int64_t multiple, std::int64_t remainder = 0)
+      : program_(program),
+        model_(model),
+        rows_(rows - remainder),
+        factor_(factor),
+        multiple_(multiple),
+        remainder_(remainder) {}
 
   std::optional<std::map<std::string, std::int64_t>> run() {
     walk(program_.prepack);
     if (!found_.empty() || !good_) return std::nullopt;  // packing ahead of time sees no rows
     walk(program_.body);
     if (good_) check_other_uses(program_.body);
-    for (const std::string& variable : around_rest_) good_ = good_ && !found_.contains(variable);
+    for (const std::string& variable : around_remainder_) good_ = good_ && !found_.contains(variable);
     if (!good_ || found_.empty()) return std::nullopt;
     return found_;
   }
@@ -40,11 +45,11 @@ class RowLoopFinder {
   };
 
   /// The rows behind those of the loops; inputs may be read beyond them.
-  bool is_rest(const Ref& ref, std::int64_t factor, bool is_input, const Ranges& ranges) {
+  bool is_remainder(const Ref& ref, std::int64_t factor, bool is_input, const Ranges& ranges) {
     const auto range = bounds(ref.index[0], ranges);
-    if (rest_ == 0 || !range || range->low < factor * rows_) return false;
-    for (const Open& open : open_) around_rest_.insert(open.loop->variable);
-    return is_input || range->high < factor * (rows_ + rest_);
+    if (remainder_ == 0 || !range || range->low < factor * rows_) return false;
+    for (const Open& open : open_) around_remainder_.insert(open.loop->variable);
+    return is_input || range->high < factor * (rows_ + remainder_);
   }
 
   /// The outermost open loop that walks all rows by this index.
@@ -66,7 +71,7 @@ class RowLoopFinder {
     const std::int64_t factor = factor_.at(buffer.tensor);
     const bool is_input = role_of(program_.kernel, buffer.tensor) == Role::input;
     Open* const open = row_loop(ref.index[0], factor);
-    if (open == nullptr && is_rest(ref, factor, is_input, ranges)) return;
+    if (open == nullptr && is_remainder(ref, factor, is_input, ranges)) return;
     good_ = open != nullptr;
     if (!good_) return;
     const std::string& variable = open->loop->variable;
@@ -76,8 +81,8 @@ class RowLoopFinder {
     const auto row_loops_open = std::count_if(open_.begin(), open_.end(), [](const Open& o) { return o.is_row_loop; });
     good_ = known->second == step && multiple_ % step == 0 && row_loops_open == 1;
     if (is_input) return;  // neighbouring rows may be read
-    const auto rest = bounds(ref.index[0] - factor * step * AffineExpr::dim(variable), ranges);
-    good_ = good_ && rest && rest->low >= 0 && rest->high < factor * step;
+    const auto remainder = bounds(ref.index[0] - factor * step * AffineExpr::dim(variable), ranges);
+    good_ = good_ && remainder && remainder->low >= 0 && remainder->high < factor * step;
   }
 
   void walk(const std::vector<Node>& nodes) {
@@ -145,9 +150,9 @@ class RowLoopFinder {
   const HardwareModel& model_;
   std::int64_t rows_;
   const std::map<TensorId, std::int64_t>& factor_;
-  std::int64_t multiple_, rest_;
+  std::int64_t multiple_, remainder_;
   std::map<std::string, std::int64_t> found_;
-  std::set<std::string> around_rest_;  ///< loops that hold code of the rest
+  std::set<std::string> around_remainder_;  ///< loops that hold code of the remainder
   std::vector<Open> open_;
   Ranges ranges_;
   bool good_ = true;
@@ -196,21 +201,21 @@ std::optional<std::map<std::string, std::int64_t>> row_loops(const Program& prog
   return RowLoopFinder(program, model, rows, factor, multiple).run();
 }
 
-std::optional<RestFirst> rest_first(Program program, const HardwareModel& model, std::int64_t rows,
-                                    const std::map<TensorId, std::int64_t>& factor, std::int64_t multiple,
-                                    std::int64_t rest) {
-  RowLoopFinder finder(program, model, rows, factor, multiple, rest);
+std::optional<RemainderFirst> remainder_first(Program program, const HardwareModel& model, std::int64_t rows,
+                                              const std::map<TensorId, std::int64_t>& factor, std::int64_t multiple,
+                                              std::int64_t remainder) {
+  RowLoopFinder finder(program, model, rows, factor, multiple, remainder);
   auto loops = finder.run();
   if (!loops) return std::nullopt;
   const auto move = [&](Ref& ref) {
     if (!finder.has_rows(ref)) return;
     const std::set<std::string> names = ref.index[0].names();
     const bool in_loop = std::any_of(names.begin(), names.end(), [&](const auto& n) { return loops->contains(n); });
-    const std::int64_t by = in_loop ? rest : rest - rows;
+    const std::int64_t by = in_loop ? remainder : remainder - rows;
     ref.index[0] = ref.index[0] + factor.at(program.buffers[ref.buffer.index()].tensor) * by;
   };
   for_each_operand(program.body, move);
-  return RestFirst{std::move(program), std::move(*loops)};
+  return RemainderFirst{std::move(program), std::move(*loops)};
 }
 
 }  // namespace isamap

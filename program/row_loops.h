@@ -28,17 +28,17 @@ std::optional<std::map<std::string, std::int64_t>> row_loops(const Program& prog
                                                              std::int64_t multiple);
 
 /// What tiles leave in the same pass over the other tensors: each loop over columns that holds a loop over tiles of
-/// rows holds the code of the last, shorter tile, too. That tile is moved to the front: its rows become 0 .. rest - 1,
-/// and those of the loops begin at `rest`. So no address depends on the number of tiles, and the loops may have any
-/// trip.
-struct RestFirst {
+/// rows holds the code of the last, shorter tile, too. That tile is moved to the front: its rows become 0 .. remainder
+/// - 1, and those of the loops begin at `remainder`. So no address depends on the number of tiles, and the loops may
+/// have any trip.
+struct RemainderFirst {
   Program program;
-  std::map<std::string, std::int64_t> loops;  ///< as of `row_loops`, over the rows behind the rest
+  std::map<std::string, std::int64_t> loops;  ///< as of `row_loops`, over the rows behind the remainder
 };
-/// Nothing: the last `rest` of the `rows` rows are not computed apart from such loops.
-std::optional<RestFirst> rest_first(Program program, const HardwareModel& model, std::int64_t rows,
-                                    const std::map<TensorId, std::int64_t>& factor, std::int64_t multiple,
-                                    std::int64_t rest);
+/// Nothing: the last `remainder` of the `rows` rows are not computed apart from such loops.
+std::optional<RemainderFirst> remainder_first(Program program, const HardwareModel& model, std::int64_t rows,
+                                              const std::map<TensorId, std::int64_t>& factor, std::int64_t multiple,
+                                              std::int64_t remainder);
 
 /// The program with all such loops walking `rows` rows, a multiple of each step: what the code does at that number.
 Program with_trips(Program program, const std::map<std::string, std::int64_t>& loops, std::int64_t rows);

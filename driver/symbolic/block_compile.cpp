@@ -125,7 +125,7 @@ bool fuses_axes(const Schedule& schedule, const GridShape& shape) {
 double likely_blocks(const Grid& grid) {
   double blocks = 1;
   for (const GridAxis& axis : grid.shape.axes) {
-    if (axis.reduced) continue;  // their rests are summed up one by one, or rounded up
+    if (axis.reduced) continue;  // their remainders are summed up one by one, or rounded up
     const std::vector<std::int64_t> tiles = loop_tiles(grid.schedule, axis.dim);
     if (is_in_lanes(grid.schedule, axis.dim))
       blocks *= kMaskedRuns;

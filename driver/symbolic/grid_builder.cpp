@@ -22,7 +22,7 @@ namespace {
 // Steps of loops over tiles when they are lowered: more than compilers unroll.
 constexpr std::int64_t kBlockSteps[] = {32, 8};
 constexpr std::int64_t kLargestBlockTile = 4096;
-constexpr std::int64_t kMostBlockRests = 128;  // positions that the smallest tile leaves
+constexpr std::int64_t kMostBlockRemainders = 128;  // positions that the smallest tile leaves
 constexpr std::size_t kMostBlocks = 600;
 constexpr std::int64_t kMostRounded = 64;  // positions of a sum that an instruction takes at once
 constexpr int kShiftedSamples = 4;         // tried where extents of a masked block cannot be told from others
@@ -86,7 +86,7 @@ bool is_in_sum_lanes(const Schedule& schedule, const GridAxis& axis) {
 }
 
 /// What the smallest tile leaves are multiples of this.
-std::int64_t rest_step_of(const GridAxis& axis) {
+std::int64_t remainder_step_of(const GridAxis& axis) {
   std::int64_t step = axis.multiple;
   for (const DimRun& run : axis.runs) step = std::gcd(step, run.tile);
   return step;
@@ -134,7 +134,7 @@ std::set<TensorId> maskable_inputs(const Grid& grid, std::size_t axis, LoweredBl
   return maskable_inputs(block, grid.shape, axis, lowered.model());
 }
 
-/// Pairs and quads of narrow operands, and lanes whose loads may have masks (`masks`), leave no rests of sums.
+/// Pairs and quads of narrow operands, and lanes whose loads may have masks (`masks`), leave no remainders of sums.
 void round_up_sums(Grid& grid, bool masks, LoweredBlocks& lowered) {
   GridShape& shape = grid.shape;
   for (std::size_t axis = 0; axis < shape.axes.size(); ++axis) {
@@ -158,7 +158,8 @@ BlockCounts tiles_at(const std::vector<GridAxis>& axes, std::size_t cell) {
 }
 
 /// Where the other axes have their likely extents.
-PricedCell priced_cell(const Grid& grid, std::size_t cell, const BlockCounts& rest_steps, const HardwareModel& model) {
+PricedCell priced_cell(const Grid& grid, std::size_t cell, const BlockCounts& remainder_steps,
+                       const HardwareModel& model) {
   const std::vector<GridAxis>& axes = grid.shape.axes;
   const BlockCounts likely = likely_counts(grid.shape);
   PricedCell priced;
@@ -167,7 +168,7 @@ PricedCell priced_cell(const Grid& grid, std::size_t cell, const BlockCounts& re
     const std::int64_t extent = likely[axis];
     const DimRun &run = run_of(axes, cell, axis), &first = axes[axis].runs.front();
     priced.counts.push_back(run.tile > 0 ? run.tile * std::max<std::int64_t>(1, extent / run.tile)
-                                         : sample_of(run, rest_steps[axis]));
+                                         : sample_of(run, remainder_steps[axis]));
     if (shared[axis] && !priced.before && first.tile > 0 && &run != &first && extent >= first.tile)
       priced.before = PositionsBefore{axis, extent / first.tile * first.tile};
   }
@@ -212,7 +213,7 @@ double code_of(const Program& tiles, const std::vector<GridAxis>& axes) {
 }
 
 /// Numbers of positions that have a run of their own.
-std::int64_t exact_rests(const GridAxis& axis) {
+std::int64_t exact_remainders(const GridAxis& axis) {
   return std::count_if(axis.runs.begin(), axis.runs.end(),
                        [](const DimRun& run) { return run.tile == 0 && run.low == run.high; });
 }
@@ -260,7 +261,7 @@ Schedule with_tile(Schedule schedule, const std::string& dim, std::int64_t tile)
 /// A cell with masked runs, and the counts that its block was lowered for.
 struct MaskedCell {
   const std::vector<GridAxis>& axes;
-  const BlockCounts& rest_steps;  ///< by axis
+  const BlockCounts& remainder_steps;  ///< by axis
   std::size_t cell = 0;
   const BlockCounts &counts, &tiles;
 };
@@ -272,19 +273,20 @@ bool add_masks(const MaskedCell& of, const HardwareModel& model, const BlockLowe
   for (std::size_t axis = 0; axis < of.axes.size(); ++axis) {
     const DimRun& run = run_of(of.axes, of.cell, axis);
     if (of.tiles[axis] > 0 || run.low == run.high) continue;
-    const std::int64_t step = of.rest_steps[axis], sample = of.counts[axis];
-    for (const std::int64_t rest : {run.low, run.low + step, run.high}) {
+    const std::int64_t step = of.remainder_steps[axis], sample = of.counts[axis];
+    for (const std::int64_t remainder : {run.low, run.low + step, run.high}) {
       // The ends; numbers between them were compared for the run. One lane alone may be found along another axis of one
       // position; a mask of fewer lanes computes fewer.
-      if (rest == sample || rest == 1 || (rest == run.low + step && run.low != 1)) continue;
+      if (remainder == sample || remainder == 1 || (remainder == run.low + step && run.low != 1)) continue;
       BlockCounts other = of.counts;
-      other[axis] = rest;
+      other[axis] = remainder;
       auto program = lowered(other);
-      if (program && rest == run.high && !differ_in_extents(block.program, *program, rest - sample)) {
-        other[axis] = rest - step;  // all lanes are lowered without a mask
-        if ((ambiguous = sample == rest - step)) return false;
+      if (program && remainder == run.high && !differ_in_extents(block.program, *program, remainder - sample)) {
+        other[axis] = remainder - step;  // all lanes are lowered without a mask
+        if ((ambiguous = sample == remainder - step)) return false;
         program = lowered(other);
-        if (!program || masked_room(block.program, *program, rest - step - sample, model) < rest - sample) return false;
+        if (!program || masked_room(block.program, *program, remainder - step - sample, model) < remainder - sample)
+          return false;
       }
       const std::int64_t more = other[axis] - sample;
       const auto extents = program ? masked_extents(block.program, *program, more) : std::nullopt;
@@ -316,38 +318,38 @@ std::string dims_of(const std::vector<GridAxis>& axes) {
 
 /// Runs for what a tile leaves, multiples of a step: one for several numbers where only masks differ. Where one does
 /// not lower, position by position.
-std::vector<DimRun> rest_runs(std::int64_t tile, std::int64_t step,
-                              const std::function<std::shared_ptr<const Program>(std::int64_t rest)>& lowered,
-                              const HardwareModel& model) {
+std::vector<DimRun> remainder_runs(std::int64_t tile, std::int64_t step,
+                                   const std::function<std::shared_ptr<const Program>(std::int64_t remainder)>& lowered,
+                                   const HardwareModel& model) {
   std::vector<DimRun> runs;
   std::shared_ptr<const Program> last;
   std::int64_t room = 0;  // lanes that the mask of the last run has left
-  for (std::int64_t rest = step; rest < tile; rest += step) {
+  for (std::int64_t remainder = step; remainder < tile; remainder += step) {
     if (last && room > 2 * step && runs.back().low < runs.back().high) {
       // The same code under a mask of all lanes but one serves what lies between, too.
-      const std::int64_t far = std::min(rest + room - 2 * step, (tile - 1) / step * step);
+      const std::int64_t far = std::min(remainder + room - 2 * step, (tile - 1) / step * step);
       const auto program = lowered(far);
-      if (program && differ_in_extents(*last, *program, far - (rest - step))) {
-        room -= far - (rest - step);
-        runs.back().high = rest = far;
+      if (program && differ_in_extents(*last, *program, far - (remainder - step))) {
+        room -= far - (remainder - step);
+        runs.back().high = remainder = far;
         last = program;
         continue;
       }
     }
-    std::shared_ptr<const Program> program = lowered(rest);
+    std::shared_ptr<const Program> program = lowered(remainder);
     if (!program) return {{1, 0, 0}};
     if (last && differ_in_extents(*last, *program, step)) {
       DimRun& before = runs.back();
-      before.high = rest;
+      before.high = remainder;
       // One lane alone is found in other ways; a mask of fewer lanes serves it, too.
-      if (before.low == 2 && rest == 3 && runs.size() > 1) runs.erase(runs.end() - 2), runs.back().low = 1;
+      if (before.low == 2 && remainder == 3 && runs.size() > 1) runs.erase(runs.end() - 2), runs.back().low = 1;
       room = masked_room(*last, *program, step, model) - step;
     } else if (last && runs.back().low < runs.back().high && room >= step) {
-      runs.back().high = rest;  // all lanes of the mask
+      runs.back().high = remainder;  // all lanes of the mask
       last.reset();
       continue;
     } else {
-      runs.push_back({0, rest, rest});
+      runs.push_back({0, remainder, remainder});
     }
     last = std::move(program);
   }
@@ -368,14 +370,15 @@ class GridBuilder {
       tiles_.push_back(tiles_of(grid_.schedule, axes()[axis].dim));
     if (!find_tiles()) return std::move(why_);
     round_up_sums(grid_, masks_, lowered_);
-    for (std::size_t axis = 0; axis < axes().size(); ++axis) rest_steps_.push_back(rest_step_of(axes()[axis]));
     for (std::size_t axis = 0; axis < axes().size(); ++axis)
-      if (!add_rests(axis)) return std::move(why_);
+      remainder_steps_.push_back(remainder_step_of(axes()[axis]));
+    for (std::size_t axis = 0; axis < axes().size(); ++axis)
+      if (!add_remainders(axis)) return std::move(why_);
     fit_code();
     for (GridAxis& axis : axes()) axis.runs = reachable_runs(axis);
     if (block_count(grid_) * 2 > kMostBlocks)
-      return refused(
-          fmt::format("its tiles leave {} blocks of rests; at most {} are made", block_count(grid_), kMostBlocks / 2));
+      return refused(fmt::format("its tiles leave {} blocks of remainders; at most {} are made", block_count(grid_),
+                                 kMostBlocks / 2));
     grid_.order = order_of(grid_.schedule, axes());
     for (const bool adding : {false, true})
       for (std::size_t cell = 0; (!adding || has_adding_cells(axes())) && cell < block_count(grid_); ++cell)
@@ -434,24 +437,24 @@ class GridBuilder {
   }
 
   /// Blocks for what the smallest tile of an axis leaves.
-  bool add_rests(std::size_t axis) {
+  bool add_remainders(std::size_t axis) {
     std::vector<DimRun>& runs = axes()[axis].runs;
     const std::int64_t tile = runs.back().tile;
-    if (tile - 1 > kMostBlockRests) {
-      refused(fmt::format("tiles of {} positions along {} leave too many rests", tile, axes()[axis].dim));
+    if (tile - 1 > kMostBlockRemainders) {
+      refused(fmt::format("tiles of {} positions along {} leave too many remainders", tile, axes()[axis].dim));
       return false;
     }
-    const auto lowered_rest = [&](std::int64_t rest) { return rest_program(axis, rest); };
-    const std::vector<DimRun> rests = rest_runs(tile, rest_steps_[axis], lowered_rest, model_);
-    runs.insert(runs.end(), rests.begin(), rests.end());
+    const auto lowered_remainder = [&](std::int64_t remainder) { return remainder_program(axis, remainder); };
+    const std::vector<DimRun> remainders = remainder_runs(tile, remainder_steps_[axis], lowered_remainder, model_);
+    runs.insert(runs.end(), remainders.begin(), remainders.end());
     return true;
   }
   /// By the first schedule that lowers; none: the scalar one alone does.
-  std::shared_ptr<const Program> rest_program(std::size_t axis, std::int64_t rest) const {
+  std::shared_ptr<const Program> remainder_program(std::size_t axis, std::int64_t remainder) const {
     BlockCounts counts = walked_counts(axes());
-    counts[axis] = rest;
+    counts[axis] = remainder;
     std::shared_ptr<const Program> program;
-    for (const auto* list : {&schedules_.rests, &schedules_.others})
+    for (const auto* list : {&schedules_.remainders, &schedules_.others})
       for (std::size_t n = 0; n < list->size() && !program; ++n) program = lowered((*list)[n], counts, false);
     return program;
   }
@@ -460,24 +463,26 @@ class GridBuilder {
     const auto tiles = lowered(grid_.schedule, walked_counts(axes()), false);
     std::set<std::size_t> uncut;
     for (std::size_t axis = 0; axis < axes().size(); ++axis)
-      if (!axes()[axis].reduced && exact_rests(axes()[axis]) > 3) uncut.insert(axis);
+      if (!axes()[axis].reduced && exact_remainders(axes()[axis]) > 3) uncut.insert(axis);
     const bool in_lanes = sums_tiles_in_lanes(schedules_.main, axes());
     const double most = in_lanes ? std::min(schedules_.most_code, kMostLaneCode) : schedules_.most_code;
     while (tiles && !uncut.empty() && code_of(*tiles, axes()) > most) {
-      const auto fewer = [&](std::size_t a, std::size_t b) { return exact_rests(axes()[a]) < exact_rests(axes()[b]); };
+      const auto fewer = [&](std::size_t a, std::size_t b) {
+        return exact_remainders(axes()[a]) < exact_remainders(axes()[b]);
+      };
       const std::size_t axis = *std::max_element(uncut.begin(), uncut.end(), fewer);
-      cut_rests(axis, in_lanes);
+      cut_remainders(axis, in_lanes);
       uncut.erase(axis);
     }
   }
-  /// What tiles leave along an axis is cut by a smaller tile, if a schedule for rests has one.
-  void cut_rests(std::size_t axis, bool halves) {
-    const std::int64_t step = rest_steps_[axis];
+  /// What tiles leave along an axis is cut by a smaller tile, if a schedule for remainders has one.
+  void cut_remainders(std::size_t axis, bool halves) {
+    const std::int64_t step = remainder_steps_[axis];
     const std::int64_t smaller = smaller_tile(axes()[axis].runs.back().high + step, step, halves);
     BlockCounts tiles = first_tiles(axes());
     tiles[axis] = smaller;
     std::vector<Schedule> cut;
-    for (const std::vector<Schedule>* list : {&schedules_.rests, &std::as_const(smaller_)})
+    for (const std::vector<Schedule>* list : {&schedules_.remainders, &std::as_const(smaller_)})
       for (const Schedule& one : *list) {
         const Schedule tried = with_tile(one, axes()[axis].dim, smaller);
         if (tried != one && walks(tiles, tried)) cut.push_back(tried);
@@ -527,7 +532,7 @@ class GridBuilder {
     for (std::size_t axis = 0; axis < axes().size(); ++axis)
       if (const DimRun& run = run_of(cell, axis); run.low != run.high) tiles[axis] = 1;
     if (add_block(cell, tiles, adding, schedules_.scalar)) return true;
-    refused("a block of rests does not lower");
+    refused("a block of remainders does not lower");
     return false;
   }
   /// In the order in which they are tried. Copies are worth their time where all axes have many positions.
@@ -537,14 +542,14 @@ class GridBuilder {
     if (all_tiles) schedules.insert(schedules.begin(), &grid_.schedule);
     return schedules;
   }
-  /// The schedules for rests, the cheapest first where the other axes have their likely extents.
+  /// The schedules for remainders, the cheapest first where the other axes have their likely extents.
   const std::vector<const Schedule*>& by_price(std::size_t cell) {
     const auto [known, is_new] = by_price_.try_emplace(cell);
     std::vector<const Schedule*>& schedules = known->second;
     if (!is_new) return schedules;
-    for (const std::vector<Schedule>* list : {&schedules_.rests, &std::as_const(smaller_)})
+    for (const std::vector<Schedule>* list : {&schedules_.remainders, &std::as_const(smaller_)})
       for (const Schedule& schedule : *list) schedules.push_back(&schedule);
-    const PricedCell priced = priced_cell(grid_, cell, rest_steps_, model_);
+    const PricedCell priced = priced_cell(grid_, cell, remainder_steps_, model_);
     schedules = cheapest_first(std::move(schedules), grid_, priced.counts, priced.before, lowered_.costs());
     return schedules;
   }
@@ -553,7 +558,7 @@ class GridBuilder {
             [this](std::size_t cell, bool adding, const Schedule& schedule) {
               return block_of(cell, tiles_at(axes(), cell), adding, schedule);
             },
-            [this](std::size_t cell) { return priced_cell(grid_, cell, rest_steps_, model_); }, lowered_.costs()};
+            [this](std::size_t cell) { return priced_cell(grid_, cell, remainder_steps_, model_); }, lowered_.costs()};
   }
   bool add_block(std::size_t cell, const BlockCounts& tiles, bool adding, const Schedule& schedule) {
     auto block = block_of(cell, tiles, adding, schedule);
@@ -568,7 +573,7 @@ class GridBuilder {
         BlockCounts counts;
         for (std::size_t axis = 0; axis < axes().size(); ++axis)
           counts.push_back(tiles[axis] > 0 ? walked(tiles_[axis], tiles[axis], steps)
-                                           : sample_of(run_of(cell, axis), rest_steps_[axis], shift));
+                                           : sample_of(run_of(cell, axis), remainder_steps_[axis], shift));
         const auto program = lowered(schedule, counts, adding);
         if (!program) break;
         auto loops = tile_loops(*program, model_, grid_.shape, counts, tiles);
@@ -576,7 +581,7 @@ class GridBuilder {
         Block block{*program, schedule, std::move(loops->loops), std::move(loops->grown), {}};
         ambiguous = false;
         const auto again = [&](const BlockCounts& other) { return lowered(schedule, other, adding); };
-        if (!add_masks({axes(), rest_steps_, cell, counts, tiles}, model_, again, block, ambiguous)) continue;
+        if (!add_masks({axes(), remainder_steps_, cell, counts, tiles}, model_, again, block, ambiguous)) continue;
         if (!mask_ends(block, grid_.shape, model_) || !end_moves(block, grid_.shape, loops->partial, model_))
           return std::nullopt;
         return block;
@@ -592,8 +597,8 @@ class GridBuilder {
   const bool masks_;
   Grid grid_;
   std::vector<BlockCounts> tiles_;
-  BlockCounts rest_steps_;         ///< by axis: rests are multiples of it
-  std::vector<Schedule> smaller_;  ///< for blocks of rests, with the smaller tiles of axes
+  BlockCounts remainder_steps_;    ///< by axis: remainders are multiples of it
+  std::vector<Schedule> smaller_;  ///< for blocks of remainders, with the smaller tiles of axes
   std::map<std::size_t, std::vector<const Schedule*>> by_price_;                    ///< by cell
   std::map<std::pair<std::vector<std::ptrdiff_t>, const Schedule*>, bool> lowers_;  ///< by kinds of runs
   ShortBlocks short_blocks_{grid_, model_, cell_work()};

@@ -21,8 +21,8 @@ constexpr double kMostLaneCode = 600;
 /// Schedules for the blocks of one statement.
 struct GridSchedules {
   Schedule main;
-  std::vector<Schedule> rests;       ///< of blocks of rests, the cheapest first
-  std::vector<Schedule> others;      ///< where none of `rests` lowers, in order
+  std::vector<Schedule> remainders;  ///< of blocks of remainders, the cheapest first
+  std::vector<Schedule> others;      ///< where none of `remainders` lowers, in order
   Schedule scalar;                   ///< lowers always
   double most_code = kMostGridCode;  ///< loops and calls
 };
@@ -55,7 +55,7 @@ enum class GridWork {
 };
 
 /// Finds the tiles whose number may be any, and lowers a block for each combination of runs. An error says what stands
-/// against it: a dim that no loop of the schedule walks, too many rests, a block that does not lower.
+/// against it: a dim that no loop of the schedule walks, too many remainders, a block that does not lower.
 Result<Grid> build_grid(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules,
                         GridWork work = GridWork::blocks);
 

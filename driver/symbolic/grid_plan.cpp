@@ -43,7 +43,7 @@ Schedule reduced(Schedule schedule, bool all, const HardwareModel& model) {
   return schedule;
 }
 
-/// With an outer loop over each symbolic parallel dim that has none, and no tiles that leave many rests.
+/// With an outer loop over each symbolic parallel dim that has none, and no tiles that leave many remainders.
 Schedule with_loops(const GridShape& shape, Schedule schedule, std::int64_t tile) {
   for (const GridAxis& axis : shape.axes)
     for (Nest& nest : schedule.nests) {
@@ -75,10 +75,11 @@ PlannedGrid planned_grid(const GridShape& shape, const Schedule& schedule, const
     if (other != schedule && with.others.size() < kMostOtherSchedules)
       with.others.push_back(reduced(other, false, model));
   std::vector<GridSchedules> tried{with};
-  const auto add = [&](const Schedule& main, const std::vector<Schedule>& rests) {
-    GridSchedules more{main, without_equal(rests), with.others, with.scalar};
-    if (std::none_of(tried.begin(), tried.end(),
-                     [&](const GridSchedules& one) { return one.main == more.main && one.rests == more.rests; }))
+  const auto add = [&](const Schedule& main, const std::vector<Schedule>& remainders) {
+    GridSchedules more{main, without_equal(remainders), with.others, with.scalar};
+    if (std::none_of(tried.begin(), tried.end(), [&](const GridSchedules& one) {
+          return one.main == more.main && one.remainders == more.remainders;
+        }))
       tried.push_back(std::move(more));
   };
   add(copies, {plain, copies});

@@ -24,7 +24,7 @@ struct PlannedGrid {
   Diagnostics why_scalar = {};           ///< it is scalar code in place of instructions: what stands against these
 };
 
-/// The schedule as it is, or with less in it. `all`: schedules of other sizes, for blocks of rests.
+/// The schedule as it is, or with less in it. `all`: schedules of other sizes, for blocks of remainders.
 PlannedGrid planned_grid(const GridShape& shape, const Schedule& schedule, const std::vector<Schedule>& all,
                          const HardwareModel& model);
 

@@ -124,7 +124,7 @@ std::vector<std::pair<std::size_t, std::int64_t>> runs_at(const GridAxis& axis, 
     if (run.tile > 0) {
       tile = run.tile;
       const bool is_last = r + 1 == axis.runs.size() || axis.runs[r + 1].tile == 0;
-      const bool halved = is_last && halves_rests(axis) && is_halved(left, tile);
+      const bool halved = is_last && halves_remainders(axis) && is_halved(left, tile);
       add(r, left / tile * tile - (halved ? tile : 0));
       if (left > tile) add(r + static_cast<std::size_t>((left + 1) / 2), (left + 1) / 2);
     } else if (run.low <= left && left <= run.high) {

@@ -15,8 +15,8 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t most_rests = 32;     // bodies of code for the rows that a tile leaves
-constexpr std::int64_t searched_rests = 4;  // of them have schedules of their own, where the model says so
+constexpr std::int64_t most_remainders = 32;     // bodies of code for the rows that a tile leaves
+constexpr std::int64_t searched_remainders = 4;  // of them have schedules of their own, where the model says so
 constexpr std::int64_t largest_tile = 4096;
 constexpr std::int64_t lowered_steps = 32;  // of row loops when they are lowered: as many as compilers do not unroll
 
@@ -165,11 +165,11 @@ std::vector<RowPart> RowParts::walking(const Schedule& schedule) const {
   std::vector<RowPart> walk;
   for (const std::int64_t tile : tiles_of(schedule, rows_))
     if (auto part = with_row_loops(schedule, tile)) walk.push_back(std::move(*part));
-  if (walk.empty() || walk.back().rows > most_rests) return {};
+  if (walk.empty() || walk.back().rows > most_remainders) return {};
   std::vector<RowPart> parts;
   parts.push_back(std::move(walk.front()));
   if (walk.size() > 1) parts.push_back(std::move(walk.back()));
-  if (!add_rests(schedule, parts)) return {};
+  if (!add_remainders(schedule, parts)) return {};
   return same_packing(parts, parts) ? std::move(parts) : std::vector<RowPart>{};
 }
 
@@ -188,36 +188,37 @@ std::vector<RowPart> RowParts::walking_with_fewer_prefetches(Schedule& schedule)
   return parts;
 }
 
-std::vector<RowPart> RowParts::rests_first(const Schedule& schedule, const std::vector<RowPart>& parts,
-                                           std::int64_t most) const {
+std::vector<RowPart> RowParts::remainders_first(const Schedule& schedule, const std::vector<RowPart>& parts,
+                                                std::int64_t most) const {
   std::int64_t tile = 0;
   for (const RowPart& part : parts)
     if (!part.loops.empty()) tile = part.rows;
   std::vector<RowPart> made;
-  for (std::int64_t rest = 1; rest < tile && tile < most && passes_cost(); ++rest) {
-    const std::int64_t rows = lowered_steps * tile + rest;
+  for (std::int64_t remainder = 1; remainder < tile && tile < most && passes_cost(); ++remainder) {
+    const std::int64_t rows = lowered_steps * tile + remainder;
     auto program = lowered(schedule, rows);
-    auto moved = program ? rest_first(std::move(*program), model_, rows, rows_.factor, tile, rest) : std::nullopt;
+    auto moved =
+        program ? remainder_first(std::move(*program), model_, rows, rows_.factor, tile, remainder) : std::nullopt;
     if (!moved) return {};
     made.push_back({std::move(moved->program), tile, std::move(moved->loops)});
   }
   return !made.empty() && same_packing(made, parts) ? std::move(made) : std::vector<RowPart>{};
 }
 
-bool RowParts::add_rests(const Schedule& schedule, std::vector<RowPart>& parts) const {
-  for (std::int64_t rest = parts.back().rows - 1; rest >= 1; --rest) {
-    auto program = lowered(schedule, rest);
-    if (!is_written() && (!program || rest <= searched_rests)) {
-      Compilation own = searched(rest);
-      const auto now = price(schedule, rest);
+bool RowParts::add_remainders(const Schedule& schedule, std::vector<RowPart>& parts) const {
+  for (std::int64_t remainder = parts.back().rows - 1; remainder >= 1; --remainder) {
+    auto program = lowered(schedule, remainder);
+    if (!is_written() && (!program || remainder <= searched_remainders)) {
+      Compilation own = searched(remainder);
+      const auto now = price(schedule, remainder);
       if (!program)
         program = std::move(own.program);
       else if (own.program && own.scheduled->cost.cycles < now.value_or(0) &&
-               same_packing({{*own.program, rest, {}}}, parts))
+               same_packing({{*own.program, remainder, {}}}, parts))
         program = std::move(own.program);
     }
     if (!program) return false;
-    parts.push_back({std::move(*program), rest, {}});
+    parts.push_back({std::move(*program), remainder, {}});
   }
   return true;
 }
@@ -237,8 +238,8 @@ std::optional<RowParts::RowBlock> RowParts::block_of(const Schedule& schedule, s
     found = RowBlock{{std::move(*program), rows, {}}, schedule};
     if (const auto cycles = price(schedule, rows)) found->cycles = *cycles;
   }
-  const bool is_rest = rows > searched_rests && rows < *std::rbegin(row_blocks);
-  if (is_written() || (found && is_rest)) return found;
+  const bool is_remainder = rows > searched_remainders && rows < *std::rbegin(row_blocks);
+  if (is_written() || (found && is_remainder)) return found;
   Compilation own = searched(rows);
   const RowBlock* const like = found ? &*found : others.empty() ? nullptr : &others.front();
   if (own.program && (!found || own.scheduled->cost.cycles < found->cycles) &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Programs of fixed numbers of rows, of which the program for any number of rows is put together
-// (docs/dynamic_sizes.md): parts whose loops walk all rows with code for the rests of their tiles, or blocks.
+// (docs/dynamic_sizes.md): parts whose loops walk all rows with code for the remainders of their tiles, or blocks.
 
 #include <cstdint>
 #include <optional>
@@ -31,17 +31,17 @@ class RowParts {
 
   /// Predicted cycles of so many rows; nothing: the schedule is illegal there.
   std::optional<double> price(const Schedule& schedule, std::int64_t rows) const;
-  /// Parts whose loops walk all rows, the largest and the smallest tile of the schedule, then one for each rest. Empty:
-  /// the schedule has no such loops, or leaves too many rests.
+  /// Parts whose loops walk all rows, the largest and the smallest tile of the schedule, then one for each remainder.
+  /// Empty: the schedule has no such loops, or leaves too many remainders.
   std::vector<RowPart> walking(const Schedule& schedule) const;
   /// The same by the schedule or, if it is searched, without its outermost prefetches: one that is spread over the
   /// steps of a loop over rows is other code for each number of steps. Blocks of many rows keep them where the model
   /// says so.
   std::vector<RowPart> walking_with_fewer_prefetches(Schedule& schedule) const;
-  /// For each rest of the smallest tile of `parts`, up to `most` rows, a program that begins with the rest; empty: of
-  /// some rest there is none, or a second pass over what has no rows takes no time.
-  std::vector<RowPart> rests_first(const Schedule& schedule, const std::vector<RowPart>& parts,
-                                   std::int64_t most) const;
+  /// For each remainder of the smallest tile of `parts`, up to `most` rows, a program that begins with the remainder;
+  /// empty: of some remainder there is none, or a second pass over what has no rows takes no time.
+  std::vector<RowPart> remainders_first(const Schedule& schedule, const std::vector<RowPart>& parts,
+                                        std::int64_t most) const;
   /// Whole programs of blocks, where no loop walks all rows: each statement of a block runs before the next block.
   /// Blocks of one row serve any number of them; larger ones are made where the model says that a row is cheaper there.
   /// It does not price the latency between statements, which several rows hide: several statements have all blocks.
@@ -54,7 +54,7 @@ class RowParts {
   bool is_written() const { return options_.hand_written || !options_.versions.empty(); }
   std::optional<Program> lowered(const Schedule& schedule, std::int64_t rows) const;
   std::optional<RowPart> with_row_loops(const Schedule& schedule, std::int64_t tile) const;
-  bool add_rests(const Schedule& schedule, std::vector<RowPart>& parts) const;
+  bool add_remainders(const Schedule& schedule, std::vector<RowPart>& parts) const;
   bool passes_cost() const { return passes_take_time(kernel_, rows_, model_); }
   Compilation searched(std::int64_t rows) const;
   std::optional<RowBlock> block_of(const Schedule& schedule, std::int64_t rows,

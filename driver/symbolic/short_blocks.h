@@ -3,8 +3,8 @@
 // Which cells of a grid get blocks with short tiles (program/short_tiles.h).
 //
 // Tiles of rows leave 1 .. 13 rows, and tiles of columns leave masks: a block for each pair is most of the code of a
-// product. A rest of rows gets one block for whole and short tiles of columns in their place, for each cell where the
-// cost model says that it costs about what a block for that cell alone does.
+// product. A remainder of rows gets one block for whole and short tiles of columns in their place, for each cell where
+// the cost model says that it costs about what a block for that cell alone does.
 
 #include <functional>
 #include <map>
@@ -32,7 +32,7 @@ std::optional<std::size_t> cell_of_short_tiles(const Grid& grid, std::size_t cel
 
 class ShortBlocks {
  public:
-  /// Cells are asked for in order, and those of tiles are in the grid before their rests.
+  /// Cells are asked for in order, and those of tiles are in the grid before their remainders.
   ShortBlocks(const Grid& grid, const HardwareModel& model, CellWork work)
       : grid_(grid), model_(model), work_(std::move(work)) {}
 

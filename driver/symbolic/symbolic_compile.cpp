@@ -125,7 +125,7 @@ class SymbolicCompiler {
         return fail(Exit::wrong_input, {no_parts(v)});
       }
       std::vector<RowPart> needed = needed_of(parts, most);
-      std::vector<RowPart> first = parts_.rests_first(schedule, parts, most);
+      std::vector<RowPart> first = parts_.remainders_first(schedule, parts, most);
       result_.program->versions.push_back({written.when, std::move(needed), std::move(first)});
       result_.schedules.push_back(schedule);
       result_.found_at.push_back(0);
@@ -150,7 +150,7 @@ class SymbolicCompiler {
       return fail(Exit::limit, {error("no program for all sizes: a block of rows has no schedule that lowers",
                                       "bind sizes with --sizes")});
     start_program();
-    std::vector<RowPart> first = parts_.rests_first(schedule, parts, most);
+    std::vector<RowPart> first = parts_.remainders_first(schedule, parts, most);
     const bool searched_here = !in_blocks || schedule.nests == compiled.scheduled->schedule.nests;
     result_.found_at.push_back(searched_here ? rows : parts.front().rows);
     result_.program->versions.push_back({{}, needed_of(std::move(parts), most), std::move(first)});

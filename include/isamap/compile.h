@@ -101,7 +101,7 @@ struct SymbolicCompilation {
 };
 
 /// Searches schedules at a number of rows that is likely and at a small one, lowers each at multiples of its tiles, and
-/// adds code for every rest. Only for machines with C++ programs, and kernels with rows (include/isamap/
+/// adds code for every remainder. Only for machines with C++ programs, and kernels with rows (include/isamap/
 /// symbolic_program.h); a hand-written schedule is the one of all sizes.
 SymbolicCompilation compile_symbolic(const SymbolicKernel& kernel, const HardwareModel& model,
                                      const CompileOptions& options);

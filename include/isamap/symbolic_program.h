@@ -53,9 +53,10 @@ struct GridAxis {
   std::optional<AffineExpr> end = {};
 };
 
-/// Where a tile leaves less than half of it, the last tile and the rest are cut in halves: 14 + 3 positions become 9 +
-/// 8, since a few positions have too few independent sums to hide latencies. Every rest has a run of its own then.
-bool halves_rests(const GridAxis& axis);
+/// Where a tile leaves less than half of it, the last tile and the remainder are cut in halves: 14 + 3 positions become
+/// 9 + 8, since a few positions have too few independent sums to hide latencies. Every remainder has a run of its own
+/// then.
+bool halves_remainders(const GridAxis& axis);
 /// Of the smallest tile: is the last one of so many positions cut in halves with what it leaves?
 inline bool is_halved(std::int64_t left, std::int64_t tile) {
   return left > tile && left % tile > 0 && left % tile < tile / 2;
@@ -95,9 +96,9 @@ Result<GridShape> grid_shape(const SymbolicKernel& kernel, std::size_t statement
 /// The statement and its tensors without axes: what plain loops compute.
 GridShape shape_without_axes(const SymbolicKernel& kernel, std::size_t statement);
 
-/// Instructions that sum pairs or quads of narrow operands leave a rest of a summed axis. With the axis rounded up to a
-/// multiple of `tile` there is none: operands are copied with zeros, whose products are zero, where the extent is no
-/// multiple. Those in `masked` are not copied: blocks load zeros beyond the end of the axis, or -inf (inf) for the
+/// Instructions that sum pairs or quads of narrow operands leave a remainder of a summed axis. With the axis rounded up
+/// to a multiple of `tile` there is none: operands are copied with zeros, whose products are zero, where the extent is
+/// no multiple. Those in `masked` are not copied: blocks load zeros beyond the end of the axis, or -inf (inf) for the
 /// largest (smallest) of floats. Nothing: an operand is addressed otherwise, or such values would change the sum.
 std::optional<GridShape> rounded_up(const GridShape& shape, std::size_t axis, std::int64_t tile,
                                     const std::set<TensorId>& masked = {});
@@ -254,13 +255,13 @@ struct RowPart {
   std::map<std::string, std::int64_t> loops = {};  ///< rows of one step, by loop variable: its trip is rows / step
 };
 
-/// Parts by falling `rows`; those without loops and below the last one with loops are one for each rest.
+/// Parts by falling `rows`; those without loops and below the last one with loops are one for each remainder.
 struct RowVersion {
   std::vector<SizeFact> when;  ///< guard: all of them hold; none: every size
   std::vector<RowPart> parts;  ///< none: it has grids
   /// Tiles of the last part with loops and 1, 2, .. rows before them, in one pass over the tensors without rows
   /// (program/row_loops.h); by the number of these rows, for each that a tile leaves. None: a second pass.
-  std::vector<RowPart> rest_first = {};
+  std::vector<RowPart> remainder_first = {};
 };
 
 struct SymbolicProgram {

@@ -405,15 +405,15 @@ std::optional<std::int64_t> uncovered_extent(const GridAxis& axis) {
   return first > 0 || axis.most >= 0 ? std::nullopt : std::optional<std::int64_t>(1);
 }
 
-bool halves_rests(const GridAxis& axis) {
-  std::int64_t tile = 0, rest = 0;
+bool halves_remainders(const GridAxis& axis) {
+  std::int64_t tile = 0, remainder = 0;
   for (const DimRun& run : axis.runs) {
     if (run.tile > 0)
       tile = run.tile;
-    else if (run.low != run.high || run.low != ++rest)
+    else if (run.low != run.high || run.low != ++remainder)
       return false;
   }
-  return !axis.reduced && tile > 2 && rest == tile - 1;
+  return !axis.reduced && tile > 2 && remainder == tile - 1;
 }
 
 std::size_t block_count(const Grid& grid) {

@@ -19,7 +19,7 @@ Program scalar_program(const std::string& text, const HardwareModel& model) {
   return program ? *program : Program{};
 }
 
-// Rows of 70 and 64 elements, with and without a rest; a copy of 37x50, with rests of both; a padded row.
+// Rows of 70 and 64 elements, with and without a remainder; a copy of 37x50, with remainders of both; a padded row.
 const std::string loops = R"(kernel loops
 tensor X: f32[5,70]
 tensor W: f32[4,64]

@@ -219,7 +219,7 @@ TEST(DynamicSizes, AnyDimMayBeSymbolic) {
   EXPECT_EQ(wrong.err, kernel + ":2:52: N = 91 is not in 0..90\n");
 }
 
-TEST(DynamicSizes, FactsRemoveTheCodeOfRests) {
+TEST(DynamicSizes, FactsRemoveTheCodeOfRemainders) {
   const Folder folder;
   const auto schedule = [&](const std::string& facts) {
     return isamap({"schedule",
@@ -265,7 +265,8 @@ TEST(DynamicSizes, ExplainNamesTheFactsThatWouldRemoveCode) {
       "k.yaml", std::regex_replace(rows_of_a_product, std::regex("N: 40, K: 24"), "N: {max: 90, likely: 40}, K: 24"));
   const Said said = isamap({"explain", kernel, "--target", "x86_avx2"});
   EXPECT_EQ(said.code, 0) << said.err;
-  EXPECT_NE(said.out.find("j leaves a rest of its tiles; the fact N: {multiple_of: "), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("j leaves a remainder of its tiles; the fact N: {multiple_of: "), std::string::npos)
+      << said.out;
 }
 
 /// The same schedule twice, for few and for many rows.

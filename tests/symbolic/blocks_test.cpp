@@ -233,9 +233,9 @@ compute:
 
 TEST(SymbolicBlocks, SoftmaxWithRowsOfAnyLength) { run_sizes(symbolic_softmax, 10); }
 
-/// The last vector of a row is loaded over -inf: the maximum has no rest of its row, and no copy. The minimum has one:
-/// the machine describes no fill with inf.
-TEST(SymbolicBlocks, ALargestElementLeavesNoRest) {
+/// The last vector of a row is loaded over -inf: the maximum has no remainder of its row, and no copy. The minimum has
+/// one: the machine describes no fill with inf.
+TEST(SymbolicBlocks, ALargestElementLeavesNoRemainder) {
   const HardwareModel model = machine_of_file("x86_avx512");
   std::string text = R"(kernel: largest
 dims: {M: {max: 60, likely: 24}, N: {max: 200, likely: 128}}
@@ -455,9 +455,9 @@ TEST(SymbolicBlocks, SumsInLanesHaveFewBodies) {
   }
 }
 
-/// Rests of a product, whose steps along the sum have many calls, are compiled without choosing induction variables;
-/// those of a depthwise convolution, which has no such loop, are not.
-TEST(SymbolicBlocks, RestsWithLongStepsHaveOptionsOfTheirOwn) {
+/// Remainders of a product, whose steps along the sum have many calls, are compiled without choosing induction
+/// variables; those of a depthwise convolution, which has no such loop, are not.
+TEST(SymbolicBlocks, RemaindersWithLongStepsHaveOptionsOfTheirOwn) {
   for (const auto& [text, has_long_steps] : {std::pair{symbolic_product, true}, {symbolic_depthwise, false}}) {
     ASSERT_TRUE(grid_of(text).program);
     const auto unit = print_symbolic_cpp(*grid_of(text).program, vector_machine());
@@ -467,7 +467,7 @@ TEST(SymbolicBlocks, RestsWithLongStepsHaveOptionsOfTheirOwn) {
   }
 }
 
-/// One element: its lanes are unrolled, and end with a rest.
+/// One element: its lanes are unrolled, and end with a remainder.
 TEST(SymbolicBlocks, SumsToOneElementRunAtEveryLength) {
   const HardwareModel model = machine_of_file("x86_avx512");
   if (availability(model).how != ExecutionMode::native) GTEST_SKIP() << availability(model).why;
@@ -496,10 +496,10 @@ TEST(GridPrices, OfOneRoundOfLanes) {
   for (const Grid& grid : compiled.program->grids)
     for (const VectorizedReduction& lanes : grid.schedule.lanes) round = lanes.lanes * lanes.depth;
   ASSERT_GT(round, 0) << "no sum in lanes";
-  const auto cycles_at = [&](std::int64_t rounds, std::int64_t rest) {
+  const auto cycles_at = [&](std::int64_t rounds, std::int64_t remainder) {
     const auto cost =
-        predicted_at(compiled, model, {{"M", 5}, {"N", rounds * round + rest}}, CompileOptions{}.schedule.costs);
-    EXPECT_TRUE(cost) << rounds << " rounds and " << rest;
+        predicted_at(compiled, model, {{"M", 5}, {"N", rounds * round + remainder}}, CompileOptions{}.schedule.costs);
+    EXPECT_TRUE(cost) << rounds << " rounds and " << remainder;
     return cost ? cost->cycles : 0;
   };
   EXPECT_GT(cycles_at(1, 0), 0);
@@ -520,7 +520,7 @@ compute:
             8);
 }
 
-/// Sizes 0 .. 70 along each dim while the others are small odd numbers, so that each rest is alone once.
+/// Sizes 0 .. 70 along each dim while the others are small odd numbers, so that each remainder is alone once.
 void a_product_of_each_small_size(Every every) {
   if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
   const SymbolicKernel kernel = symbolic_kernel(symbolic_product);
@@ -694,7 +694,8 @@ nest:
   - do s0 with fma_f32_bcast(j=j)
 )";
 
-/// Rests of rows have one block for whole and short tiles of columns, which reads the tensor or the copy of the tiles.
+/// Remainders of rows have one block for whole and short tiles of columns, which reads the tensor or the copy of the
+/// tiles.
 void short_tiles(const std::string& schedule_text) {
   const HardwareModel model = machine_of_file("x86_avx512");
   const SymbolicKernel kernel = symbolic_kernel(symbolic_product);
@@ -713,7 +714,7 @@ void short_tiles(const std::string& schedule_text) {
   EXPECT_NE(unit->text.find("(j_n + 31) / 32"), std::string::npos);
   const bool packs = schedule_text.find("stage B in ram") != std::string::npos;  // strides of the copy or the tensor
   EXPECT_EQ(unit->text.find("B_copy_read ? 32 : B_s0") != std::string::npos, packs);
-  EXPECT_EQ(unit->text.find("!B_copy_borrowed[block]") != std::string::npos, packs);  // rests alone pack nothing
+  EXPECT_EQ(unit->text.find("!B_copy_borrowed[block]") != std::string::npos, packs);  // remainders alone pack nothing
   if (availability(model).how != ExecutionMode::native) GTEST_SKIP() << availability(model).why;
   const auto runner = make_symbolic_runner(*compiled.program, model);
   for (const std::int64_t m : {1, 5, 6, 9})
@@ -1131,7 +1132,7 @@ TEST(BlockGrids, RunsComeBeforeTheirBlocks) {
   }
 }
 
-/// Blocks of rests by a schedule of their own, whose panels are half as wide: each block reads the copy of its
+/// Blocks of remainders by a schedule of their own, whose panels are half as wide: each block reads the copy of its
 /// schedule.
 TEST(PackedConstants, EachBlockReadsTheCopyOfItsSchedule) {
   const SymbolicKernel kernel = symbolic_kernel(weights);

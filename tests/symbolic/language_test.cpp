@@ -231,7 +231,7 @@ TEST(SymbolicFacts, YesNoAndACounterexample) {
   const Answer no = facts.nonnegative(AffineExpr(99) - m);
   ASSERT_EQ(no.truth, Truth3::no);
   EXPECT_EQ(no.counterexample.at("M"), 100);  // the smallest one
-  // Tile and exact rest cover [0, M): M = 14*(M/14) + M%14.
+  // Tile and exact remainder cover [0, M): M = 14*(M/14) + M%14.
   EXPECT_TRUE(facts.equal(m, 14 * floordiv(m, 14) + mod(m, 14)));
   const AffineExpr i = AffineExpr::dim("$i");
   EXPECT_TRUE(facts.nonnegative(n - i - 1, {i, m - i - 1}));

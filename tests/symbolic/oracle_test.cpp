@@ -172,7 +172,7 @@ TEST(SymbolicOracle, BoundBlocksAreTheProgramsOfTheirNumbers) {
     EXPECT_GE(compare_blocks(text), 8) << text;
 }
 
-/// Rests of rows have one block for all columns where masks have registers of their own.
+/// Remainders of rows have one block for all columns where masks have registers of their own.
 TEST(SymbolicOracle, BlocksOfShortTilesAreThoseOfWholeTilesWithMasks) {
   const HardwareModel model = machine_of_file("x86_avx512");
   const SymbolicCompilation compiled = compiled_with_few_evaluations(symbolic_kernel(symbolic_product), model);

@@ -197,37 +197,37 @@ const std::string large_weights =
     "compute:\n  - C[i,j] += A[i,k] * B[k,j]\n";
 
 /// Tiles and the rows before them are the program of that number of rows with its last tile moved to the front.
-TEST(SymbolicRows, TheRestIsOfTheSamePass) {
+TEST(SymbolicRows, TheRemainderIsOfTheSamePass) {
   const SymbolicKernel kernel = symbolic_kernel(large_weights);
   const SymbolicCompilation& program = compiled(kernel);
   ASSERT_TRUE(program.program);
   const Rows rows = *rows_of(kernel);
   const RowVersion& all = program.program->versions.back();
-  ASSERT_FALSE(all.rest_first.empty());
-  for (std::size_t rest = 1; rest <= all.rest_first.size(); ++rest) {
-    const RowPart& part = all.rest_first[rest - 1];
-    const auto before = static_cast<std::int64_t>(rest);
+  ASSERT_FALSE(all.remainder_first.empty());
+  for (std::size_t remainder = 1; remainder <= all.remainder_first.size(); ++remainder) {
+    const RowPart& part = all.remainder_first[remainder - 1];
+    const auto before = static_cast<std::int64_t>(remainder);
     EXPECT_LT(before, part.rows);
     for (const std::int64_t tiles : {2, 5}) {
       const std::int64_t count = tiles * part.rows + before;
       const auto lowered = lower(program.schedules.back(), with_rows(kernel, rows, count), machine());
       ASSERT_TRUE(lowered) << render(lowered.diagnostics());
       EXPECT_EQ(row_loops(*lowered, machine(), count, rows.factor, part.rows), std::nullopt);
-      EXPECT_FALSE(rest_first(*lowered, machine(), count, rows.factor, part.rows, before + 1));  // mutant
-      auto moved = rest_first(*lowered, machine(), count, rows.factor, part.rows, before);
-      ASSERT_TRUE(moved) << rest;
+      EXPECT_FALSE(remainder_first(*lowered, machine(), count, rows.factor, part.rows, before + 1));  // mutant
+      auto moved = remainder_first(*lowered, machine(), count, rows.factor, part.rows, before);
+      ASSERT_TRUE(moved) << remainder;
       EXPECT_EQ(moved->loops, part.loops);
       Program with = with_trips(part.program, part.loops, tiles * part.rows);
       drop_comments(with.body);
       drop_comments(moved->program.body);
-      EXPECT_TRUE(with.body == moved->program.body) << rest << " " << tiles;
+      EXPECT_TRUE(with.body == moved->program.body) << remainder << " " << tiles;
     }
   }
   // Small weights stay in the nearest cache: a second pass is as good, and less code.
-  EXPECT_TRUE(compiled(product_of_rows()).program->versions.back().rest_first.empty());
+  EXPECT_TRUE(compiled(product_of_rows()).program->versions.back().remainder_first.empty());
 }
 
-TEST(SymbolicRows, RestsInOnePassAtManySizes) { run_many(large_weights, "M", 0, 22); }
+TEST(SymbolicRows, RemaindersInOnePassAtManySizes) { run_many(large_weights, "M", 0, 22); }
 
 TEST(SymbolicRows, AProductAtManySizes) {
   run_many(
@@ -245,7 +245,7 @@ TEST(SymbolicRows, ABatchOfStridedWindowsAtManySizes) { run_many(strided_batch, 
 TEST(SymbolicRows, HeavyStridedRowsAtManySizes) { run_many(window, "H", 4, 24); }
 
 /// One row has no loop in front of the code that packs, which is the same but for the names of its loops.
-TEST(SymbolicRows, SumsInPartsArePackedAlikeForEveryRest) {
+TEST(SymbolicRows, SumsInPartsArePackedAlikeForEveryRemainder) {
   const SymbolicKernel kernel = symbolic_kernel(R"(kernel: parts
 dims: {M: {max: 60, likely: 24}, N: 40, K: 24}
 tensors: {A: {shape: [M, K]}, B: {shape: [K, N], constant: true}, C: {shape: [M, N]}}
@@ -385,9 +385,9 @@ TEST(SymbolicRows, MutantsAreCaught) {
   SymbolicProgram fewer = *program.program;
   fewer.versions.erase(fewer.versions.begin(), fewer.versions.end() - 1);
   ASSERT_GT(fewer.versions.back().parts.size(), 1U);
-  const std::int64_t rest = fewer.versions.back().parts.back().rows;
+  const std::int64_t remainder = fewer.versions.back().parts.back().rows;
   fewer.versions.back().parts.pop_back();
-  EXPECT_FALSE(is_right(fewer, 10 * fewer.versions.back().parts.front().rows + rest));
+  EXPECT_FALSE(is_right(fewer, 10 * fewer.versions.back().parts.front().rows + remainder));
 }
 
 TEST(SymbolicRows, ALoopWhoseVariableHasOtherUsesIsNone) {

@@ -234,7 +234,8 @@ TEST(ScheduleVersions, SomeSizesMayBeBound) {
 TEST(ScheduleVersions, BlocksThatNoSizeReachesHaveNoCode) {
   Grid grid;
   grid.shape.axes = {{"i", AffineExpr::dim("M"), false, 1, -1, {{6, 0, 0}}}};
-  for (std::int64_t rest = 1; rest < 6; ++rest) grid.shape.axes[0].runs.push_back({0, rest, rest});
+  for (std::int64_t remainder = 1; remainder < 6; ++remainder)
+    grid.shape.axes[0].runs.push_back({0, remainder, remainder});
   grid.blocks.resize(6);
   for (Block& block : grid.blocks) block.program.buffers.resize(1);
   const auto kept = [&](std::int64_t least, std::int64_t most) {

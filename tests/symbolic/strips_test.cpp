@@ -236,7 +236,7 @@ std::string sums_in_lanes() {
   return text + others;
 }
 
-/// Likely lengths of rows that leave a rest of the lanes, or are fewer.
+/// Likely lengths of rows that leave a remainder of the lanes, or are fewer.
 TEST(ScheduleVersions, SumsInLanesAreReadForAnyLikelySize) {
   for (const char* const likely : {"likely: 64", "likely: 50", "likely: 3"}) {
     std::string text = norm_of_rows;
@@ -252,7 +252,7 @@ TEST(ScheduleVersions, SumsInLanesAreReadForAnyLikelySize) {
   }
 }
 
-/// The file, read again for sizes that leave a rest of the lanes, or have fewer.
+/// The file, read again for sizes that leave a remainder of the lanes, or have fewer.
 TEST(ScheduleVersions, SumsInLanesAreBoundAtEverySize) {
   for (const std::int64_t n : {1, 7, 8, 15, 64, 131}) {
     auto kernel = isamap::bind(symbolic_kernel(norm_of_rows), {{"M", 9}, {"N", n}});

@@ -131,7 +131,7 @@ class SizedModelPrinter {
   Diagnostics rows(const SymbolicProgram& program, SizedPart& made) {
     SymbolicProgram renamed = program;
     for (RowVersion& version : renamed.versions)
-      for (std::vector<RowPart>* parts : {&version.parts, &version.rest_first})
+      for (std::vector<RowPart>* parts : {&version.parts, &version.remainder_first})
         for (RowPart& part : *parts) part.program.name = made.function;
     renamed.arguments.name = made.function;
     auto unit = print_symbolic_cpp(renamed, machine_);

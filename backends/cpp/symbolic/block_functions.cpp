@@ -62,7 +62,7 @@ std::optional<BufferId> only_read_by(const Program& program, const SharedCopy& c
 }
 
 /// Some axis of the cell has no tiles, or single positions.
-bool is_rest(const Grid& grid, std::size_t number) {
+bool is_remainder(const Grid& grid, std::size_t number) {
   std::size_t cell = number % block_count(grid);
   for (std::size_t a = grid.shape.axes.size(); a-- > 0;) {
     const std::vector<DimRun>& runs = grid.shape.axes[a].runs;
@@ -122,15 +122,15 @@ bool have_equal_runs(const Grid& grid, std::size_t one, std::size_t other, const
 std::string cell_text(const Grid& grid, std::size_t number) {
   const std::size_t count = block_count(grid);
   std::string text = number < count ? "" : "adds to what is there; ";
-  std::size_t cell = number % count, rest = count;
+  std::size_t cell = number % count, inner = count;
   for (const GridAxis& axis : grid.shape.axes) {
-    rest /= axis.runs.size();
-    const DimRun& run = axis.runs[cell / rest % axis.runs.size()];
+    inner /= axis.runs.size();
+    const DimRun& run = axis.runs[cell / inner % axis.runs.size()];
     text += axis.dim + ": " +
             (run.tile > 0          ? fmt::format("{}*n", run.tile)
              : run.low == run.high ? std::to_string(run.low)
                                    : fmt::format("{}..{}", run.low, run.high)) +
-            (rest > 1 ? ", " : "");
+            (inner > 1 ? ", " : "");
   }
   return text + "\n";
 }
@@ -218,7 +218,9 @@ class BlockPrinter {
     numbers.pinned = share_loads(block.program, model_, numbers);
     auto text = function_text(block.program, known->second, numbers);
     if (!text) return text.diagnostics();
-    std::string& part = !is_rest(grid, b) ? done_.tiles : has_long_steps(grid, block) ? done_.sums : done_.rests;
+    std::string& part = !is_remainder(grid, b)        ? done_.tiles
+                        : has_long_steps(grid, block) ? done_.sums
+                                                      : done_.remainders;
     part += comment(cell_text(grid, b), " ") + *text + "\n";
     return {};
   }
@@ -238,10 +240,10 @@ class BlockPrinter {
       numbers.passed[copy.buffer.value] = input->value;
       taken.insert(copy.nodes.begin(), copy.nodes.end());
     }
-    std::vector<Node> rest;
+    std::vector<Node> others;
     for (std::size_t n = 0; n < block.program.body.size(); ++n)
-      if (!taken.contains(n)) rest.push_back(std::move(block.program.body[n]));
-    block.program.body = std::move(rest);
+      if (!taken.contains(n)) others.push_back(std::move(block.program.body[n]));
+    block.program.body = std::move(others);
     return {};
   }
 

@@ -23,10 +23,10 @@ struct GridFunctions {
 };
 
 struct BlockFunctions {
-  std::vector<GridFunctions> grids;  ///< of the program, in order
-  std::string tiles, rests, sums;    ///< text of the functions; rests: of blocks that are not tiles in every axis;
-                                     ///< sums: of those whose steps along a sum are long (`has_long_steps`)
-  Surroundings around;               ///< what these functions need
+  std::vector<GridFunctions> grids;     ///< of the program, in order
+  std::string tiles, remainders, sums;  ///< text of the functions; remainders: of blocks that are not tiles in every
+                                        ///< axis; sums: of those whose steps along a sum are long (`has_long_steps`)
+  Surroundings around;                  ///< what these functions need
 };
 
 /// Functions with the same code are printed once. `name`: the entry's, with which theirs begin. Errors: what

@@ -134,7 +134,7 @@ std::string with_options(const std::string& options, const std::string& function
 }
 // g++ compiles these twice as fast so, and their short loops run as fast as those that -O3 unrolls and vectorizes.
 // Points-to analysis changes no instruction of them: tiles are in registers, and their loops store behind them.
-const char* const rest_options = R"("O1", "no-tree-pta")";
+const char* const remainder_options = R"("O1", "no-tree-pta")";
 // Each row of a tile has an address of its own, so that choosing induction variables takes a tenth of the time; the
 // few instructions that they save are not seen beside the calls of a long step.
 const char* const sum_options = R"("O1", "no-tree-pta", "no-ivopts")";
@@ -522,17 +522,18 @@ Result<TranslationUnit> print_block_unit(const SymbolicProgram& program, const H
     text += guarded_text(program.versions[v], versions.print(v), entry.names);
   functions->tiles += loop_functions(program, model, entry.names, functions->around);
   const std::string& tiles = functions->tiles;
-  const std::string rests =
-      with_options(sum_options, functions->sums) + with_options(rest_options, functions->rests + edges.text);
+  const std::string remainders =
+      with_options(sum_options, functions->sums) + with_options(remainder_options, functions->remainders + edges.text);
   functions->around.includes.insert({"<cstdio>", "<cstring>"});
   const auto pack = pack_text(program, model, entry, functions->around, unit);
   if (!pack) return pack.diagnostics();
   const std::string& counter = entry.names.packings;
   unit.name = entry.name;
   unit.arguments = entry.arguments;
-  unit.text = about(program, model, entry.name) + surrounding_text(model, functions->around, tiles + rests + *pack) +
-              symbolic_helpers + growing_array + (counter.empty() ? "" : "static long " + counter + " = 0;\n\n") +
-              tiles + rests + *pack + text + "  return 0;\n}\n";
+  unit.text = about(program, model, entry.name) +
+              surrounding_text(model, functions->around, tiles + remainders + *pack) + symbolic_helpers +
+              growing_array + (counter.empty() ? "" : "static long " + counter + " = 0;\n\n") + tiles + remainders +
+              *pack + text + "  return 0;\n}\n";
   return unit;
 }
 

@@ -38,7 +38,7 @@ std::string size_product(const SizeProduct& product, const EntryNames& names) {
 /// Appends the runs of `left` positions from `at` on. A sum over nothing starts, too.
 std::string cut_text(const GridAxis& axis, std::size_t a, const std::string& indent, const std::string& edge) {
   std::string text;
-  const bool halved = halves_rests(axis);
+  const bool halved = halves_remainders(axis);
   std::size_t first = 0;
   while (first < axis.runs.size() && axis.runs[first].tile > 0) ++first;
   for (std::size_t r = 0; r < first; ++r) {
@@ -53,9 +53,9 @@ std::string cut_text(const GridAxis& axis, std::size_t a, const std::string& ind
   if (first == axis.runs.size()) return text;
   const std::int64_t most = axis.runs.back().high;
   std::string table = "0";
-  for (std::int64_t rest = 1; rest <= most; ++rest) {
+  for (std::int64_t remainder = 1; remainder <= most; ++remainder) {
     std::size_t r = first;
-    while (r < axis.runs.size() && !(axis.runs[r].low <= rest && rest <= axis.runs[r].high)) ++r;
+    while (r < axis.runs.size() && !(axis.runs[r].low <= remainder && remainder <= axis.runs[r].high)) ++r;
     table += fmt::format(", {}", r);
   }
   text += fmt::format("{2}static const unsigned char run_of[{0}] = {{{1}}};\n", most + 1, table, indent);
@@ -74,7 +74,7 @@ std::size_t most_runs(const GridPlace& place, int axis) {
   const std::vector<DimRun>& runs = cut.runs;
   const auto tiles =
       static_cast<std::size_t>(std::count_if(runs.begin(), runs.end(), [](const DimRun& run) { return run.tile > 0; }));
-  return (tiles + (tiles < runs.size() ? 1 : 0) + (halves_rests(cut) ? 1 : 0)) * (place.is_zoned(axis) ? 3 : 1);
+  return (tiles + (tiles < runs.size() ? 1 : 0) + (halves_remainders(cut) ? 1 : 0)) * (place.is_zoned(axis) ? 3 : 1);
 }
 
 /// Fills `runsA` and `manyA` for an axis; from the first row of a strip on.

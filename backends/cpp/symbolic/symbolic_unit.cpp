@@ -22,7 +22,7 @@ class SymbolicUnit {
 
   Result<TranslationUnit> print() {
     for (std::size_t v = 0; v < program_.versions.size(); ++v)
-      for (const std::vector<RowPart>* parts : {&program_.versions[v].parts, &program_.versions[v].rest_first})
+      for (const std::vector<RowPart>* parts : {&program_.versions[v].parts, &program_.versions[v].remainder_first})
         for (std::size_t p = 0; p < parts->size(); ++p)
           if (auto problems = print_part(v, (*parts)[p], parts == &program_.versions[v].parts ? 0 : p + 1);
               !problems.empty())
@@ -119,38 +119,39 @@ class SymbolicUnit {
     const std::vector<RowPart>& parts = program_.versions[v].parts;
     const std::string arguments = shifted(unit);
     std::string text;
-    std::size_t rests = parts.size();  // from here on: one part for each rest
-    while (rests > 0 && parts[rests - 1].loops.empty() &&
-           parts[rests - 1].rows == static_cast<std::int64_t>(parts.size() - rests) + 1)
-      --rests;
+    std::size_t remainders = parts.size();  // from here on: one part for each remainder
+    while (remainders > 0 && parts[remainders - 1].loops.empty() &&
+           parts[remainders - 1].rows == static_cast<std::int64_t>(parts.size() - remainders) + 1)
+      --remainders;
     // The first of them takes one block only where the part before it leaves no more.
-    if (rests < parts.size() && (rests == 0 || parts[rests - 1].rows != parts[rests].rows + 1)) ++rests;
-    for (std::size_t p = 0; p < rests; ++p) {
+    if (remainders < parts.size() && (remainders == 0 || parts[remainders - 1].rows != parts[remainders].rows + 1))
+      ++remainders;
+    for (std::size_t p = 0; p < remainders; ++p) {
       const RowPart& part = parts[p];
       if (part.loops.empty())
         text += fmt::format("{0}for (; {1} - {2} >= {3}; {2} += {3}) {4}({5});\n", indent, count_, at_, part.rows,
                             function_name(v, part), arguments);
-      else if (!program_.versions[v].rest_first.empty() && (p + 1 == rests || parts[p + 1].loops.empty()))
-        text += tiles_and_rest(v, part, arguments, indent);
+      else if (!program_.versions[v].remainder_first.empty() && (p + 1 == remainders || parts[p + 1].loops.empty()))
+        text += tiles_and_remainder(v, part, arguments, indent);
       else
         text += fmt::format("{0}if (const long n = ({1} - {2}) / {3} * {3}; n > 0) {4}({5}, n), {2} += n;\n", indent,
                             count_, at_, part.rows, function_name(v, part), arguments);
     }
-    if (rests == parts.size()) return text;
+    if (remainders == parts.size()) return text;
     text += fmt::format("{}switch ({} - {}) {{\n", indent, count_, at_);
-    for (std::size_t p = parts.size(); p-- > rests;)
+    for (std::size_t p = parts.size(); p-- > remainders;)
       text += fmt::format("{0}  case {1}:\n{0}    {2}({3});\n{0}    break;\n", indent, parts[p].rows,
                           function_name(v, parts[p]), arguments);
     return text + fmt::format("{0}  default:\n{0}    break;\n{0}}}\n", indent);
   }
 
   /// All rows from one tile on.
-  std::string tiles_and_rest(std::size_t v, const RowPart& part, const std::string& arguments,
-                             const std::string& indent) const {
+  std::string tiles_and_remainder(std::size_t v, const RowPart& part, const std::string& arguments,
+                                  const std::string& indent) const {
     std::string text =
         fmt::format("{0}if (const long n = ({1} - {2}) / {3} * {3}; n > 0) {{\n{0}  switch ({1} - {2} - n) {{\n",
                     indent, count_, at_, part.rows);
-    const std::vector<RowPart>& others = program_.versions[v].rest_first;
+    const std::vector<RowPart>& others = program_.versions[v].remainder_first;
     for (std::size_t before = 0; before <= others.size(); ++before)
       text += fmt::format("{0}    {1}:\n{0}      {2}({3}, n);\n{0}      break;\n", indent,
                           before == 0 ? "default" : fmt::format("case {}", before), function_name(v, part, before),
