@@ -66,8 +66,7 @@ class ExecutableRunner {
       outcome.limit = fmt::format("the emitted program of '{}' ran longer than {} s", program.name, limits.seconds);
       return outcome;
     }
-    constexpr int lacking = 77;  // for example too little GPU memory
-    if (result.exit_code == lacking && outcome.executed == ExecutionMode::native) {
+    if (result.exit_code == exit_missing && outcome.executed == ExecutionMode::native) {
       outcome.missing = result.output.substr(0, result.output.find_last_not_of('\n') + 1);
       outcome.executed = ExecutionMode::unavailable;
       return outcome;

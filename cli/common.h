@@ -24,6 +24,9 @@ std::vector<std::string> model_folders();
 /// Every NAME.yaml of those folders, by name; the first folder wins.
 std::vector<std::pair<std::string, std::string>> known_models();
 
+/// Exit code of a bug of ours, which no verb returns.
+inline constexpr int internal_error_code = 70;
+
 /// Prints the diagnostics on stderr and returns the code: `return fail(Exit::wrong_input, loaded.diagnostics())`.
 Exit fail(Exit code, const Diagnostics& diagnostics);
 Exit fail(Exit code, const std::string& message, const std::string& hint = "");

@@ -38,7 +38,6 @@ Exit main_of(int argc, char** argv) {
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // SIGPIPE ignored: a closed pipe is a failed write, which is reported
   std::signal(SIGXFSZ, SIG_IGN);  // likewise a file size limit
-  constexpr int internal = 70;
   try {
     isamap::remove_temporary_files_on_signals(isamap::cli::only_interrupts);
     return static_cast<int>(isamap::cli::main_of(argc, argv));
@@ -48,13 +47,13 @@ int main(int argc, char** argv) {
   } catch (const std::system_error& lacking) {
     if (lacking.code() != std::errc::resource_unavailable_try_again) {
       std::fprintf(stderr, "internal error: %s\n", lacking.what());
-      return internal;
+      return isamap::cli::internal_error_code;
     }
     std::fprintf(stderr, "%s\n  hint: raise the limits on processes and on memory (ulimit -u, ulimit -v)\n",
                  lacking.what());
     return static_cast<int>(isamap::Exit::limit);
   } catch (const std::exception& wrong) {  // InternalError: thrown by the library, reported here
     std::fprintf(stderr, "internal error: %s\n", wrong.what());
-    return internal;
+    return isamap::cli::internal_error_code;
   }
 }

@@ -17,6 +17,7 @@
 #include "frontends/size_facts.h"
 #include "frontends/size_ranges.h"
 #include "hwdesc/model/program_language.h"
+#include "ir/symbolic/refusal.h"
 #include "planner/plan_file.h"
 #include "support/stopwatch.h"
 #include "support/table.h"
@@ -55,7 +56,7 @@ bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Ex
   };
   if (sizes.facts.sizes.empty()) return not_possible({error("no size is symbolic")});
   if (!is_host_code(*made.machine))
-    return not_possible({error(fmt::format("no program for all sizes: those of '{}' are no C++", made.machine->name))});
+    return not_possible({error(refused_for_all_sizes("those of '" + made.machine->name + "' are no C++"))});
   if (options.onnx.threads > 1)
     return not_possible({error("programs for all sizes have one thread", "leave --threads out")});
   Stopwatch watch;

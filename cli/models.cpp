@@ -159,9 +159,8 @@ namespace {
 
 /// Is all that stands against it that the command line gives some sizes no value?
 bool only_lacks_sizes(const Model& model) {
-  return std::all_of(model.refused.begin(), model.refused.end(), [](const RefusedNode& one) {
-    return one.follows || (one.op == "input" && one.help.starts_with("--sizes "));
-  });
+  return std::all_of(model.refused.begin(), model.refused.end(),
+                     [](const RefusedNode& one) { return one.follows || one.lacks_sizes; });
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "driver/symbolic/statement_loops.h"
 #include "driver/symbolic/symbolic_model_run.h"
 #include "hwdesc/model/program_language.h"
+#include "ir/symbolic/refusal.h"
 #include "isamap/scheduler.h"
 
 namespace isamap::cli {
@@ -214,7 +215,7 @@ bool make_one_program(const Options& options, const std::vector<Bindings>& sizes
     return false;
   }
   one.why_not = one.compiled->problems.empty()
-                    ? "no program for all sizes: not every block of it lowers; bind sizes with --sizes"
+                    ? refused_for_all_sizes("not every block of it lowers; bind sizes with --sizes")
                     : one.compiled->problems.front().message;
   if (has_sized_recurrence(*kernel) && is_host_code(*one.model) && !one.with.hand_written && one.with.versions.empty())
     make_time_loop(options, *kernel, one);

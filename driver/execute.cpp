@@ -6,10 +6,13 @@
 
 #include <algorithm>
 
+#include "backends/common/process.h"
 #include "hwdesc/model/program_language.h"
 #include "ir/scatter.h"
 
 namespace isamap {
+
+static_assert(exit_missing == static_cast<int>(Exit::missing));
 namespace {
 
 constexpr double max_points = 2e10;            // minutes in the interpreter and in scalar code

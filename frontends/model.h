@@ -30,12 +30,14 @@ Result<TensorData> values_of(const Weight& weight, const Tensor& tensor);
 
 /// A node that cannot be compiled.
 struct RefusedNode {
-  std::string node;      ///< "node 3 'conv' (Conv)"; the position counts from 0
-  std::string name;      ///< the node's own name; may be empty
-  std::string op;        ///< "NonZero"
-  std::string reason;    ///< "its size depends on values"
-  std::string help;      ///< what would help; may be empty
-  bool follows = false;  ///< it only reads results of a refused node
+  std::string node;          ///< "node 3 'conv' (Conv)"; the position counts from 0
+  std::string name;          ///< the node's own name; may be empty
+  std::string op;            ///< "NonZero"
+  std::string reason;        ///< "its size depends on values"
+  std::string help;          ///< what would help; may be empty
+  bool follows = false;      ///< it only reads results of a refused node
+  bool lacks_sizes = false;  ///< an input with sizes that ModelOptions do not have
+  std::string branch = {};   ///< of an If that is decided when the model runs: what a branch of it lacks
 };
 
 /// What a statement stands for.

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <span>
 
+#include "ir/verify/limits.h"
 #include "ir/verify/recurrence.h"
 #include "mapper/advice/reasons.h"
 #include "mapper/certificate_files.h"
@@ -143,9 +144,8 @@ std::string unmappable(const Computation& statement, const Instruction& instruct
       static_cast<int>(statement.reads.size()) >= kMaxOperands) {
     return "more than " + std::to_string(kMaxOperands - 1) + " operands";
   }
-  if (static_cast<int>(semantics.domain.dims.size()) > kMaxDims ||
-      static_cast<int>(statement.domain.dims.size()) > kMaxDims) {
-    return "more than " + std::to_string(kMaxDims) + " dims";
+  if (semantics.domain.dims.size() > most_dims || statement.domain.dims.size() > most_dims) {
+    return "more than " + std::to_string(most_dims) + " dims";
   }
   for (const Dim& dim : semantics.domain.dims) {
     if (dim.extent < 1) return "instruction dim " + dim.name + " has extent " + std::to_string(dim.extent);

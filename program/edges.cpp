@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ir/operand_use.h"
+#include "ir/symbolic/refusal.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -119,8 +120,7 @@ class EdgeGuards {
     return found == edges_.end() ? nullptr : &found->second;
   }
   void fail(const std::string& what) {
-    const std::string why = fmt::format("no program for all sizes: {}", what);
-    if (problems.empty()) problems.push_back(error(why, "bind sizes with --sizes"));
+    if (problems.empty()) problems.push_back(error(refused_for_all_sizes(what), "bind sizes with --sizes"));
   }
   static void add(std::vector<AffineExpr>& conditions, const AffineExpr& e) {
     if (std::find(conditions.begin(), conditions.end(), e) == conditions.end()) conditions.push_back(e);

@@ -10,6 +10,9 @@
 
 namespace isamap {
 
+/// Exit code of a program that ends since something is missing here, such as memory of a GPU (`Exit::missing`).
+inline constexpr int exit_missing = 77;
+
 struct ProcessLimits {
   double seconds = 60;
   std::int64_t memory_bytes = 0;  ///< 0: not limited

@@ -65,14 +65,13 @@ std::string last_line(const std::string& output) {
 
 /// Killed at the time limit, or exit code 77 (something is missing): not a wrong result.
 std::optional<ExternalRun> without_result(const std::string& who, const ProcessResult& result, double seconds) {
-  constexpr int lacks_something = 77;
   if (!result.started) return std::nullopt;
   const std::string last = last_line(result.output);
   ExternalRun ended;
   if (result.timed_out)
     ended.limit = fmt::format("{} was killed after {:g} s, its time limit ('seconds' of program.run){}", who, seconds,
                               last.empty() ? "" : "; its last line: " + last);
-  else if (result.signal == 0 && result.exit_code == lacks_something)
+  else if (result.signal == 0 && result.exit_code == exit_missing)
     ended.missing = fmt::format("{} cannot run here: {}", who, last.empty() ? "it gave no reason" : last);
   else
     return std::nullopt;

@@ -10,6 +10,7 @@
 #include "backends/assembly/command_text.h"
 #include "backends/simulator/decoder.h"
 #include "backends/simulator/machine.h"
+#include "hwdesc/model/instruction_pairs.h"
 #include "hwdesc/model/program_language.h"
 #include "ir/legal.h"
 #include "isamap/interpret.h"
@@ -290,8 +291,7 @@ class Telling {
 }  // namespace
 
 Diagnostics same_texts(const HardwareModel& model) {
-  constexpr std::size_t many = 512;  // pairs of them are compared
-  if (!is_command_stream(model) || model.instructions().size() > many) return {};
+  if (!is_command_stream(model) || model.instructions().size() > most_paired_instructions) return {};
   return Telling(model).run();
 }
 

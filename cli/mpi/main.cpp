@@ -98,13 +98,12 @@ int main(int argc, char** argv) {
     ::dup2(nothing, 1);
     ::dup2(nothing, 2);
   }
-  constexpr int internal = 70;
-  int code = internal;
+  int code = isamap::cli::internal_error_code;
   try {
     code = static_cast<int>(isamap::cli::main_of(argc, argv, rank == 0));
   } catch (const std::exception& wrong) {
     std::fprintf(stderr, "internal error: %s\n", wrong.what());
-    MPI_Abort(MPI_COMM_WORLD, internal);
+    MPI_Abort(MPI_COMM_WORLD, isamap::cli::internal_error_code);
   }
   // After two deaths Open MPI 5.0 waits there for the dead (in a fence of PMIx).
   if (isamap::cli::ranks_have_died()) {

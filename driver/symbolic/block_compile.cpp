@@ -16,6 +16,7 @@
 #include "driver/symbolic/statement_loops.h"
 #include "driver/symbolic/symbolic_arguments.h"
 #include "ir/symbolic/facts.h"
+#include "ir/symbolic/refusal.h"
 #include "isamap/scheduler.h"
 #include "program/packed_constants.h"
 
@@ -331,9 +332,9 @@ std::vector<Schedule> written_schedules(const CompileOptions& options, std::size
 /// `problems`: the first reasons against a grid.
 Diagnostic no_program(const std::string& which, const Diagnostics& problems) {
   const std::string why = problems.empty() ? "" : ": " + problems.front().message;
-  return error(fmt::format("no program for all sizes: no loops of the schedule {} take every symbolic dim in tiles{}",
-                           which, why),
-               "bind sizes with --sizes");
+  return error(
+      refused_for_all_sizes(fmt::format("no loops of the schedule {} take every symbolic dim in tiles{}", which, why)),
+      "bind sizes with --sizes");
 }
 
 class BlockCompiler {

@@ -4,6 +4,7 @@
 #include "driver/symbolic/grid_plan.h"
 #include "driver/symbolic/symbolic_arguments.h"
 #include "driver/symbolic/tile_launch.h"
+#include "ir/symbolic/refusal.h"
 #include "isamap/backend.h"
 
 namespace isamap {
@@ -22,7 +23,7 @@ SymbolicCompilation compile_launches(const SymbolicKernel& kernel, const Hardwar
                                      const CompileOptions& options) {
   if (options.hand_written || !options.versions.empty())
     return refused(Exit::no_answer,
-                   {error("no program for all sizes: a written schedule is bound at each size on '" + model.name + "'",
+                   {error(refused_for_all_sizes("a written schedule is bound at each size on '" + model.name + "'"),
                           "leave out --schedule, or bind sizes with --sizes")});
   auto launches = statement_launches(kernel);
   if (!launches) return refused(Exit::no_answer, launches.diagnostics());

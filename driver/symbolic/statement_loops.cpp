@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "driver/symbolic/symbolic_arguments.h"
+#include "ir/symbolic/refusal.h"
 #include "scheduler/nest/scalar_nest.h"
 
 namespace isamap {
@@ -36,14 +37,12 @@ bool may_be_loops(const SymbolicKernel& kernel, std::size_t s, const CompileOpti
 
 PlannedGrid plain_loops(const SymbolicKernel& kernel, std::size_t s, const HardwareModel& model,
                         const CompileOptions& options, const Diagnostic& why) {
-  static const std::string head = "no program for all sizes: ";
   PlannedGrid plan;
   plan.grid.shape = shape_without_axes(kernel, s);
   plan.grid.schedule.name = plan.grid.schedule.kernel = kernel.sample.name;
   plan.grid.schedule.target = model.name;
   plan.grid.schedule.nests = {scalar_nest(plan.grid.shape.kernel.statements[0])};
-  plan.grid.loops = {why.message.starts_with(head) ? why.message.substr(head.size()) : why.message,
-                     options.strict_float, kernel.statements[s].extents};
+  plan.grid.loops = {why_refused_for_all_sizes(why.message), options.strict_float, kernel.statements[s].extents};
   plan.stage = GridStage::printable;
   return plan;
 }

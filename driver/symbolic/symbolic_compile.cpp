@@ -11,6 +11,7 @@
 #include "driver/symbolic/statement_loops.h"
 #include "hwdesc/model/program_language.h"
 #include "ir/symbolic/facts.h"
+#include "ir/symbolic/refusal.h"
 #include "isamap/compile.h"
 #include "isamap/scheduler.h"
 
@@ -91,9 +92,9 @@ class SymbolicCompiler {
     Diagnostics problems = verify(schedule, kernel, model_);
     if (!has_errors(problems))
       if (const auto program = lower(schedule, kernel, model_); !program) problems = program.diagnostics();
-    Diagnostic why = error_at(
-        options_.versions[v].where,
-        fmt::format("no program for all sizes: the schedule of version {} lowers for no block of rows", v + 1));
+    Diagnostic why =
+        error_at(options_.versions[v].where,
+                 refused_for_all_sizes(fmt::format("the schedule of version {} lowers for no block of rows", v + 1)));
     for (const Diagnostic& problem : problems) why.notes.push_back(problem.message);
     return why;
   }
@@ -147,7 +148,7 @@ class SymbolicCompiler {
       return version(rows);
     }
     if (parts.empty())
-      return fail(Exit::limit, {error("no program for all sizes: a block of rows has no schedule that lowers",
+      return fail(Exit::limit, {error(refused_for_all_sizes("a block of rows has no schedule that lowers"),
                                       "bind sizes with --sizes")});
     start_program();
     std::vector<RowPart> first = parts_.remainders_first(schedule, parts, most);
@@ -219,12 +220,11 @@ SymbolicCompilation compile_symbolic(const SymbolicKernel& kernel, const Hardwar
                                      const CompileOptions& options) {
   if (has_thread_blocks(model)) return compile_launches(kernel, model, options);
   if (!is_host_code(model))
-    return refused(error(fmt::format("no program for all sizes: those of '{}' are no C++", model.name),
-                         "bind sizes with --sizes"));
+    return refused(error(refused_for_all_sizes("those of '" + model.name + "' are no C++"), "bind sizes with --sizes"));
   if (std::any_of(model.symbols().begin(), model.symbols().end(),
                   [](const Symbol& s) { return !s.known_at_compile_time; }))
     return loops_for(kernel, model, options,
-                     error(fmt::format("no program for all sizes: '{}' has sizes of its own at run time", model.name),
+                     error(refused_for_all_sizes("'" + model.name + "' has sizes of its own at run time"),
                            "bind sizes with --sizes"));
   auto rows = rows_of(kernel);
   const bool by_statement = !options.versions.empty() && options.versions[0].schedules.size() > 1;

@@ -10,6 +10,7 @@
 
 #include "driver/symbolic/grid_plan.h"
 #include "ir/symbolic/facts.h"
+#include "ir/symbolic/refusal.h"
 #include "isamap/scheduler.h"
 #include "program/edges.h"
 #include "support/arithmetic.h"
@@ -28,9 +29,7 @@ constexpr std::int64_t kMostLaunchBlocks = (std::int64_t{1} << 31) - 1;  // of o
 
 using AxisCounts = std::vector<std::int64_t>;
 
-Diagnostics not_tiled(const std::string& why) {
-  return {error("no program for all sizes: " + why, "bind sizes with --sizes")};
-}
+Diagnostics not_tiled(const std::string& why) { return {error(refused_for_all_sizes(why), "bind sizes with --sizes")}; }
 
 /// Loops over blocks one by one, in order: no parts of sums, no persistent blocks and no order of all tiles, which
 /// depend on trips that are known at the call only.

@@ -24,6 +24,7 @@ struct Refused {
   std::string reason, help;
   bool contradiction = false;   ///< the file is wrong: an error, not a limit of the import
   bool decides_itself = false;  ///< a Loop whose body decides whether it runs again
+  std::string branch = {};      ///< as RefusedNode has it
 };
 /// A node that contradicts itself or its inputs.
 Refused contradiction(std::string what, std::string help = "");

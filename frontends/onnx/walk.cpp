@@ -202,6 +202,7 @@ void Walk::add_input(const Declared& input) {
     }
     refusal.reason = "sizes of it are not known: " + names;
     refusal.help = "--sizes " + example;
+    refusal.lacks_sizes = true;
   } else {
     const bool is_weight =
         std::find(options_.constants.begin(), options_.constants.end(), input.name) != options_.constants.end() ||
@@ -255,7 +256,7 @@ void Walk::refuse(const Node& node, const Refused& why, bool follows) {
   if (why.contradiction)
     problems.push_back(error(node.title + ": " + why.reason, why.help));
   else {
-    refused.push_back({node.title, node.name, node.op, why.reason, why.help, follows});
+    refused.push_back({node.title, node.name, node.op, why.reason, why.help, follows, false, why.branch});
     refused_order.push_back(draft.order);
   }
   lose_outputs(node);
@@ -342,11 +343,10 @@ void Walk::add_branch(const Graph& graph, int depth) {
 /// Both branches are computed and their results selected: no statement fails, however it is reached.
 void Walk::select_branch(const Node& node, int depth) {
   const Before before = state_of();
-  const auto not_possible = [&](std::string why) {
+  const auto not_possible = [&](const std::string& why) {
     back_to(before);
-    const std::string of_run = "its condition is known only when the model runs, and ";
-    if (const auto inner = why.rfind(of_run); inner != std::string::npos) why = why.substr(inner + of_run.size());
-    return Refused{of_run + why, "fix the input it depends on with --fix"};
+    return Refused{"its condition is known only when the model runs, and " + why,
+                   "fix the input it depends on with --fix", false, false, why};
   };
   std::vector<Names> results(node.outputs.size(), Names{node.inputs[0]});
   for (const char* name : {"then_branch", "else_branch"}) {
@@ -354,9 +354,11 @@ void Walk::select_branch(const Node& node, int depth) {
     add_branch(graph, depth);
     if (problems.size() > before.problems)
       throw not_possible(fmt::format("of its {} {}", name, problems.back().message));
-    if (refused.size() > before.refused)
-      throw not_possible(
-          fmt::format("of its {} {}: {}", name, refused[before.refused].node, refused[before.refused].reason));
+    if (refused.size() > before.refused) {
+      const RefusedNode inner = refused[before.refused];
+      throw not_possible(inner.branch.empty() ? fmt::format("of its {} {}: {}", name, inner.node, inner.reason)
+                                              : inner.branch);
+    }
     if (graph.outputs.size() < node.outputs.size()) throw contradiction("its branches have fewer results than it");
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       if (!values_.contains(graph.outputs[k].name))

@@ -10,13 +10,12 @@
 #include "hwdesc/layout/layout_agreement.h"
 #include "hwdesc/layout/move_layouts.h"
 #include "hwdesc/model/describe_internal.h"
+#include "hwdesc/model/instruction_pairs.h"
 #include "isamap/hardware.h"
 
 namespace isamap {
 
 namespace {
-
-constexpr std::size_t many_instructions = 512;  // beyond, pairs of them are too many
 
 struct Group {
   const Instruction* instruction = nullptr;  // the first
@@ -86,7 +85,7 @@ class Prover {
 
   LayoutProofs run() {
     fragments();
-    if (model_.instructions().size() <= many_instructions) {
+    if (model_.instructions().size() <= most_paired_instructions) {
       fills();
       banks();
       transfers();

@@ -8,6 +8,7 @@
 
 #include "hwdesc/load/loader_internal.h"
 #include "hwdesc/model/encodable_values.h"
+#include "hwdesc/model/instruction_pairs.h"
 #include "hwdesc/model/program_language.h"
 #include "ir/legal.h"
 #include "ir/operand_use.h"
@@ -377,8 +378,7 @@ void check_machine(Context& context) {
   check_moved_types(context);
   check_words(context);
   if (context.problems.any_errors()) return;
-  constexpr std::size_t many = 512;  // of instructions: the check compares pairs of them
-  if (context.parts.instructions.size() > many) return;
+  if (context.parts.instructions.size() > most_paired_instructions) return;
   Feeding feeding(context);
   for (const Instruction& instruction : context.parts.instructions)
     if (is_compute(instruction)) feeding.check(instruction);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "ir/symbolic/refusal.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
@@ -81,7 +82,7 @@ Diagnostic not_for_all_sizes(const SymbolicKernel& kernel, const std::string& wh
   for (const SymbolicSize& size : kernel.facts.sizes)
     if (of.is_constant() || of.names().contains(size.name))
       sizes += fmt::format("{}{}={}", sizes.empty() ? "" : ",", size.name, kernel.at.at(size.name));
-  return error_at(kernel.sample.where, "no program for all sizes: " + why, "bind sizes: --sizes " + sizes);
+  return error_at(kernel.sample.where, refused_for_all_sizes(why), "bind sizes: --sizes " + sizes);
 }
 
 Result<Kernel> bind(const SymbolicKernel& kernel, const Bindings& sizes) {

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "ir/scalar/scalar_functions.h"
+#include "ir/verify/limits.h"
 #include "ir/verify/overlap.h"
 #include "ir/verify/verify_internal.h"
 #include "support/arithmetic.h"
@@ -21,7 +22,6 @@
 namespace isamap {
 namespace {
 
-constexpr std::size_t max_dims = 24;
 constexpr std::int64_t max_enumerated = 1 << 18;
 constexpr std::int64_t max_number = std::int64_t{1} << 50;  // of a coefficient; sums of products stay below 2^63
 
@@ -234,7 +234,7 @@ class StatementCheck : StatementProblems {
  private:
   void check_domain() {
     const std::vector<Dim>& dims = s_.domain.dims;
-    if (dims.size() > max_dims) fail(fmt::format("{} dims; at most {} are supported", dims.size(), max_dims));
+    if (dims.size() > most_dims) fail(fmt::format("{} dims; at most {} are supported", dims.size(), most_dims));
     std::set<std::string> names;
     std::vector<std::int64_t> extents;
     for (const Dim& dim : dims) {
@@ -421,8 +421,8 @@ void check_tensor(const Tensor& tensor, const std::string& who, const SourceLoca
   for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
     if (tensor.shape[d] < 0) fail(fmt::format("dimension {} has size {}", d, tensor.shape[d]), "sizes are 0 or more");
   }
-  if (tensor.shape.size() > max_dims)
-    fail(fmt::format("{} dimensions; at most {} are supported", tensor.shape.size(), max_dims));
+  if (tensor.shape.size() > most_dims)
+    fail(fmt::format("{} dimensions; at most {} are supported", tensor.shape.size(), most_dims));
   std::vector<std::int64_t> factors = tensor.shape;
   for (std::int64_t& factor : factors) factor = std::max<std::int64_t>(factor, 0);
   factors.push_back(8);  // bits of the widest element, in bytes
@@ -453,7 +453,7 @@ void check_strides(const Tensor& tensor, const std::string& who, const SourceLoc
     if (tensor.strides[d] < 0 || (tensor.strides[d] == 0 && tensor.shape[d] > 1))
       return fail(fmt::format("stride {} is {}", d, tensor.strides[d]), "strides are positive, in elements");
     reach.push_back(std::max<std::int64_t>(tensor.shape[d], 1));
-    if (!product({reach.back(), std::max<std::int64_t>(tensor.strides[d], 1), 8 * max_dims}))
+    if (!product({reach.back(), std::max<std::int64_t>(tensor.strides[d], 1), 8 * most_dims}))
       return fail(fmt::format("strides [{}] reach further than 2^63 - 1 bytes", found), "strides are in elements");
   }
   const bool none = std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end();

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <optional>
 
-#include "hwdesc/model/compiler_unrolling.h"
+#include "hwdesc/model/compiler_limits.h"
 #include "mapper/match/instruction_tree.h"
 #include "scheduler/nest/instruction_timing.h"
 #include "support/arithmetic.h"

@@ -779,6 +779,7 @@ TEST_F(ModelTest, SizesAreGivenOrNamed) {
   ASSERT_EQ(open->refused.size(), 2U);
   EXPECT_EQ(open->refused[0].reason, "sizes of it are not known: 'N'");
   EXPECT_EQ(open->refused[0].help, "--sizes N=32");
+  EXPECT_TRUE(open->refused[0].lacks_sizes);
   EXPECT_TRUE(open->refused[1].follows);
   EXPECT_EQ(run(graph, {data_like({2, 5})}, {.sizes = {{"N", 5}}}).size(), 10U);
   const auto wrong = import(graph, {.sizes = {{"M", 5}}});

@@ -16,7 +16,7 @@
 #include "backends/cpp/function/thread_values.h"
 #include "backends/cpp/function/tile_copies.h"
 #include "backends/cpp/text/helpers.h"
-#include "hwdesc/model/compiler_unrolling.h"
+#include "hwdesc/model/compiler_limits.h"
 #include "ir/operand_use.h"
 
 namespace isamap {

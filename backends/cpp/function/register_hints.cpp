@@ -5,12 +5,11 @@
 #include <map>
 #include <variant>
 
-#include "hwdesc/model/compiler_unrolling.h"
+#include "hwdesc/model/compiler_limits.h"
 
 namespace isamap {
 namespace {
 
-constexpr std::int64_t spare = 2;  ///< registers: compilers load somewhat earlier than written
 /// Reads from memory for each other call, from which on it is worth while free registers for re-read values: loads and
 /// sums have ports of their own.
 constexpr double worth_keeping = 0.75;
@@ -131,7 +130,7 @@ class Keeping {
     for (const MemoryId file : loaded_by_calls(item.body)) ++needed[file];
     const bool spills = std::any_of(needed.begin(), needed.end(), [&](const auto& one) {
       const Memory& memory = model_->memory(one.first);
-      return memory.named_by_compiler() && one.second + spare > memory.count;
+      return memory.named_by_compiler() && one.second + spare_registers > memory.count;
     });
     return spills ? first : nullptr;
   }
@@ -242,7 +241,7 @@ class Keeping {
     });
   }
   static bool fits(const File& file, std::size_t moment) {
-    return file.count == 0 || file.tile + file.taken[moment] + spare <= file.count;
+    return file.count == 0 || file.tile + file.taken[moment] + spare_registers <= file.count;
   }
 
   /// So far. False: out of registers.

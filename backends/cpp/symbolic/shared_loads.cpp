@@ -7,13 +7,12 @@
 #include <map>
 #include <optional>
 
-#include "hwdesc/model/compiler_unrolling.h"
+#include "hwdesc/model/compiler_limits.h"
 #include "ir/operand_use.h"
 
 namespace isamap {
 namespace {
 
-constexpr std::int64_t kSpare = 2;       // registers: compilers load somewhat earlier than written
 constexpr double kWorthSharing = 0.75;   // of the loads are left at most
 constexpr double kWorthMoreCode = 0.85;  // of the loads that sharing in the inner loop leaves
 constexpr std::size_t kMostCalls = 240;  // of a loop that is written out
@@ -154,7 +153,7 @@ class WrittenOut {
       return &model_.memory(program_.buffers[slot.first.index()].memory) == &memory;
     };
     return std::all_of(accumulators_.begin(), accumulators_.end(), same_file) &&
-           static_cast<std::int64_t>(accumulators_.size()) + kept + 1 + kSpare <= memory.count;
+           static_cast<std::int64_t>(accumulators_.size()) + kept + 1 + spare_registers <= memory.count;
   }
 
   /// Of the streamed elements, so that each sum adds its terms as before. False: there is none.

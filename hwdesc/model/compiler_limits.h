@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Unrolling of loops of printed programs without an `unroll` mark, by the compiler. Two limits for two questions: which
-// loops it unrolls, and for how many of the values that unrolling keeps alive a schedule has registers.
+// What compilers do with printed programs. Unrolling of loops without an `unroll` mark has two limits for two
+// questions: which loops are unrolled, and for how many of the values that unrolling keeps alive a schedule has
+// registers.
 
 #include <cstdint>
 
@@ -18,5 +19,8 @@ inline constexpr std::int64_t calls_unrolled_by_compilers = 300;
 /// from holding the values (backends/cpp/function/register_hints.h).
 inline constexpr std::int64_t window_steps_in_registers = 8;
 static_assert(window_steps_in_registers <= steps_unrolled_by_compilers, "a loop that is not unrolled keeps nothing");
+
+/// Registers that are left free where values are kept: compilers load somewhat earlier than written.
+inline constexpr std::int64_t spare_registers = 2;
 
 }  // namespace isamap
