@@ -8,15 +8,15 @@
 #include <memory>
 #include <utility>
 
-#include "backends/cpp/model/units_ahead.h"
+#include "backends/cpp/model/precompiled_units.h"
 #include "backends/model_runner.h"
 #include "cli/json.h"
 #include "cli/models.h"
 #include "cli/sources_version.h"
-#include "driver/cheapest_fit.h"
-#include "driver/cheapest_intermediates.h"
-#include "driver/fewer_launches.h"
+#include "driver/bias_placement.h"
 #include "driver/fit_model.h"
+#include "driver/intermediate_precision.h"
+#include "driver/launch_fusion.h"
 #include "driver/plan/plan_model.h"
 #include "frontends/f32_intermediates.h"
 #include "frontends/prefix_reductions.h"
@@ -187,7 +187,7 @@ std::optional<Built> Builder::build(bool runs) {
   built.planning += watch.seconds();
   built.prepared.model = in_order(built.prepared.model, plan->order);
   built.prepared.data = in_order(std::move(built.prepared.data), plan->order);
-  if (!has_plan(options_)) *plan = with_fewer_launches(built.prepared.model, std::move(*plan), store);
+  if (!has_plan(options_)) *plan = fuse_launches(built.prepared.model, std::move(*plan), store);
   built.compiled = compile_model(built.prepared.model, std::move(*plan), store,
                                  runs ? compiled_ahead(built.prepared.model.kernel.name) : ProgramReader{});
   if (built.compiled.code != Exit::ok) return reported(built.compiled.code, built.compiled.problems);
@@ -226,7 +226,7 @@ Model Builder::fitted(const Model& model) {
   Model in_front = fitted_to(imported, *machine_, with);
   const std::vector<std::string> sums = sums_with_biases_first(in_front.kernel);
   if (!is_command_stream(*machine_) || sums.empty() || exceeds_memory(in_front, *machine_)) return in_front;
-  if (!has_plan(options_)) return cheapest_fit(imported, draft(), plan_options(options_), with.strict_float);
+  if (!has_plan(options_)) return place_biases(imported, draft(), plan_options(options_), with.strict_float);
   with.biases_behind = biases_behind_in(options_.onnx.plan, sums);
   return fitted_to(imported, *machine_, with);
 }

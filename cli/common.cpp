@@ -13,7 +13,7 @@
 #include <map>
 #include <sstream>
 
-#include "backends/simulator/same_text.h"
+#include "backends/simulator/ambiguous_commands.h"
 #include "build_facts.h"
 #include "cli/json.h"
 #include "cli/json_internal.h"
@@ -208,7 +208,7 @@ std::optional<HardwareModel> load_target(const Options& options) {
       fail(Exit::wrong_input, Diagnostics{*unknown});
       return std::nullopt;
     }
-    if (const Diagnostics alike = same_texts(loaded->model); has_errors(alike)) {
+    if (const Diagnostics alike = ambiguous_commands(loaded->model); has_errors(alike)) {
       fail(Exit::wrong_input, alike);
       return std::nullopt;
     }

@@ -33,7 +33,7 @@ void explain_parts(const Built& built, std::string& text, nlohmann::ordered_json
         text += fmt::format("#   {} on the host{}\n", code.statement,
                             code.reasons.empty() ? "" : ": " + code.reasons.front());
     }
-    for (const KeptTensor& kept : facts[p].kept)
+    for (const ResidentTensor& kept : facts[p].kept)
       if (part.same_as == p)
         text += fmt::format("#   {} stays in {}, {} bytes at a time\n", kept.tensor, kept.memory, kept.bytes);
     list.push_back({{"name", part.name},

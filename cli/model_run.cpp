@@ -25,9 +25,9 @@
 
 namespace isamap::cli {
 
-nlohmann::ordered_json kept_json(const std::vector<KeptTensor>& kept) {
+nlohmann::ordered_json kept_json(const std::vector<ResidentTensor>& kept) {
   auto list = nlohmann::ordered_json::array();
-  for (const KeptTensor& one : kept)
+  for (const ResidentTensor& one : kept)
     list.push_back({{"tensor", one.tensor}, {"memory", one.memory}, {"bytes", one.bytes}});
   return list;
 }

@@ -13,7 +13,7 @@
 namespace isamap::cli {
 
 nlohmann::ordered_json plan_json(const ModelPlan& plan);
-nlohmann::ordered_json kept_json(const std::vector<KeptTensor>& kept);
+nlohmann::ordered_json kept_json(const std::vector<ResidentTensor>& kept);
 /// Kernels that one run launches; nothing: the language has none.
 std::optional<std::int64_t> launches_in(const CompiledModel& compiled);
 /// "1 launch", "2 launches".

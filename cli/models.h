@@ -47,7 +47,7 @@ struct Prepared {
   std::vector<TensorData> data;
   ModelFiles files;
 };
-/// To a machine (driver/fit_model.h, driver/cheapest_fit.h).
+/// To a machine (driver/fit_model.h, driver/bias_placement.h).
 using Fit = std::function<Model(const Model&)>;
 /// For a machine, or for the interpreter. Empty: what is wrong or refused is reported, and `code` set.
 std::optional<Prepared> prepare(const Options& options, Exit& code, const HardwareModel* machine = nullptr,

@@ -21,8 +21,8 @@
 #include "isamap/compile.h"
 #include "isamap/interpret.h"
 #include "planner/bands.h"
-#include "planner/orders.h"
 #include "planner/plan.h"
+#include "planner/tensor_layouts.h"
 #include "program/model_program.h"
 
 namespace isamap {

@@ -5,7 +5,7 @@
 
 #include "backends/model_runner.h"
 #include "planner/in_place.h"
-#include "program/overwriting.h"
+#include "program/argument_aliasing.h"
 
 namespace isamap {
 namespace {

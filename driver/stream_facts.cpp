@@ -37,7 +37,7 @@ PartFacts facts_of(const CompiledModel& compiled, std::size_t p, const HardwareM
         if (std::find(facts.instructions.begin(), facts.instructions.end(), compute->instruction) ==
             facts.instructions.end())
           facts.instructions.push_back(compute->instruction);
-  facts.kept = kept_tensors(compilation, part.kernel, machine);
+  facts.kept = resident_intermediates(compilation, part.kernel, machine);
   const Cost& cost = compilation.scheduled->cost;
   facts.predicted = {cost.cycles - cost.scalar_cycles, cost.scalar_cycles};
   return facts;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "driver/compile_model.h"
-#include "driver/plan/kept_tensors.h"
+#include "driver/plan/resident_intermediates.h"
 #include "driver/run_model.h"
 
 namespace isamap {
@@ -24,7 +24,7 @@ struct PartFacts {
   By by = By::commands;
   std::vector<std::string> instructions;  ///< that compute its statements
   std::vector<ScalarCode> on_host;        ///< statements without an instruction, and why; of the first equal part
-  std::vector<KeptTensor> kept;           ///< intermediates that never leave the machine
+  std::vector<ResidentTensor> kept;       ///< intermediates that never leave the machine
   StreamCycles predicted, simulated;
 };
 /// "commands", "host", "both".

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "planner/bands.h"
-#include "planner/orders.h"
+#include "planner/tensor_layouts.h"
 
 namespace isamap {
 namespace {

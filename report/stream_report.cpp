@@ -101,7 +101,7 @@ TableRows kept_rows(const StreamReport& report) {
   TableRows rows{{"part", "stays on the machine", "in", "bytes at a time"}};
   for (std::size_t p = 0; p < report.facts.parts.size(); ++p)
     if (report.compiled.parts[p].same_as == p)
-      for (const KeptTensor& kept : report.facts.parts[p].kept)
+      for (const ResidentTensor& kept : report.facts.parts[p].kept)
         rows.push_back({report.compiled.parts[p].name, kept.tensor, kept.memory,
                         kept.bytes == 0 ? "" : std::to_string(kept.bytes)});
   return rows;

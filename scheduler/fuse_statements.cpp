@@ -9,7 +9,7 @@
 #include "ir/begun_sums.h"
 #include "ir/text/access_name.h"
 #include "isamap/scheduler.h"
-#include "scheduler/consume_tiles.h"
+#include "scheduler/fuse_consumers.h"
 #include "scheduler/nest/fused_tiles.h"
 #include "scheduler/nest/resolved_nest.h"
 #include "scheduler/row_strips.h"

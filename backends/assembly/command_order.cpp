@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backends/assembly/twins.h"
+#include "backends/assembly/state_variants.h"
 #include "backends/common/state.h"
 #include "hwdesc/model/memory_time.h"
 #include "ir/operand_use.h"

@@ -82,7 +82,7 @@ class CommandOrder {
     std::set<std::size_t> fields;
     std::vector<Span> reads;
   };
-  /// Command state read and written by an instruction or by its equivalents in another state (twins.h).
+  /// Command state read and written by an instruction or by its equivalents in another state (state_variants.h).
   struct StateUse {
     std::set<std::size_t> reads, writes;
   };

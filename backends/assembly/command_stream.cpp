@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "backends/assembly/command_text.h"
-#include "backends/assembly/twins.h"
+#include "backends/assembly/state_variants.h"
 #include "ir/operand_use.h"
 
 namespace isamap {

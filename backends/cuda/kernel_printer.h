@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "backends/cuda/device_file.h"
-#include "backends/cuda/host_objects.h"
 #include "backends/cuda/launches.h"
+#include "backends/cuda/tensor_descriptors.h"
 
 namespace isamap {
 

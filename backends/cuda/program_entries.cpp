@@ -9,11 +9,11 @@
 #include "backends/cpp/text/types.h"
 #include "backends/cuda/device_file.h"
 #include "backends/cuda/distribute_loops.h"
-#include "backends/cuda/host_objects.h"
 #include "backends/cuda/kernel_printer.h"
 #include "backends/cuda/launches.h"
 #include "backends/cuda/stage_rows.h"
 #include "backends/cuda/stitch_nests.h"
+#include "backends/cuda/tensor_descriptors.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
 

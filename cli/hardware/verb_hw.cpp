@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "backends/simulator/same_text.h"
+#include "backends/simulator/ambiguous_commands.h"
 #include "build_facts.h"
 #include "cli/command_line.h"
 #include "cli/common.h"
@@ -54,7 +54,7 @@ Exit verb_hw_check(const Options& options) {
     auto loaded = load_hardware(path, model_folders(), {options.params, true});
     Diagnostics diagnostics = loaded ? loaded->warnings : loaded.diagnostics();
     if (loaded)
-      for (Diagnostic& alike : same_texts(loaded->model)) diagnostics.push_back(std::move(alike));
+      for (Diagnostic& alike : ambiguous_commands(loaded->model)) diagnostics.push_back(std::move(alike));
     const bool right = !has_errors(diagnostics);
     files.push_back({path, right, diagnostics, {}});
     if (!diagnostics.empty()) fail(Exit::wrong_input, diagnostics);

@@ -9,10 +9,10 @@
 #include <set>
 
 #include "driver/plan/evicted_inputs.h"
-#include "driver/plan/kept_tensors.h"
+#include "driver/plan/resident_intermediates.h"
 #include "frontends/layers.h"
 #include "hwdesc/model/program_language.h"
-#include "planner/cover.h"
+#include "planner/part_search.h"
 
 namespace isamap {
 namespace {

@@ -3,8 +3,8 @@
 // Which chains of a model gain when they are one part: neighbours are compiled together to learn their price.
 //
 // In host code a join saves what is passed in registers or caches. On machines of command streams it saves a store and
-// a load of what stays inside (driver/plan/kept_tensors.h), so only neighbours between which something can are priced;
-// how many of them in a row is decided by the memories, which lowering fills by the lifetimes of buffers.
+// a load of what stays inside (driver/plan/resident_intermediates.h), so only neighbours between which something can
+// are priced; how many of them in a row is decided by the memories, which lowering fills by the lifetimes of buffers.
 
 #include <vector>
 

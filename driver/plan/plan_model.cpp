@@ -14,8 +14,8 @@
 #include "driver/plan/plan_bands.h"
 #include "frontends/layers.h"
 #include "ir/begun_sums.h"
-#include "planner/cover.h"
-#include "planner/orders.h"
+#include "planner/part_search.h"
+#include "planner/tensor_layouts.h"
 
 namespace isamap {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "driver/symbolic/symbolic_model.h"
 #include "frontends/lifted_sizes.h"
-#include "planner/orders.h"
+#include "planner/tensor_layouts.h"
 
 namespace isamap {
 

@@ -22,8 +22,8 @@ struct NestInput {
   WrittenElements written{true, true};  ///< by the whole statement
   bool completed = false;               ///< what it leaves out is assigned by later statements (ir/verify/regions.h)
   std::optional<FusedTile> fused_tile;  ///< a consumer: lowering starts at its line
-  /// By line of a stage: the tensor, which is kept whole in its memory (scheduler/nest/kept_whole.h), over the dims of
-  /// this statement.
+  /// By line of a stage: the tensor, which is kept whole in its memory (scheduler/nest/resident_intermediate.h), over
+  /// the dims of this statement.
   std::map<std::size_t, TileLayout> kept_whole;
   /// A producer: lowers the nest of the named consumer for this tile.
   std::function<Result<std::vector<Node>>(const std::string& statement, const TileLayout& tile, const Tiles& tiles)>

@@ -7,8 +7,8 @@
 #include <map>
 
 #include "scheduler/nest/fusion_chains.h"
-#include "scheduler/nest/kept_whole.h"
 #include "scheduler/nest/matched_dims.h"
+#include "scheduler/nest/resident_intermediate.h"
 #include "scheduler/nest/resolved_nest.h"
 #include "scheduler/nest/write_coverage.h"
 #include "support/yaml.h"

@@ -18,7 +18,7 @@ bool reads(const Computation& statement, TensorId tensor);
 struct TileFusion {
   StatementId from, to;
   std::size_t from_line = 0, to_line = 0;  ///< the two `stage` lines
-  bool whole = false;                      ///< the consumer waits for all tiles (scheduler/nest/kept_whole.h)
+  bool whole = false;  ///< the consumer waits for all tiles (scheduler/nest/resident_intermediate.h)
 };
 
 /// All fusions of a schedule, by producer line. Diagnostics, at their line: an unknown statement or a missing

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <set>
 
-#include "scheduler/search/permission.h"
+#include "scheduler/search/search_stop.h"
 
 namespace isamap {
 

@@ -13,7 +13,7 @@
 
 #include "isamap/search.h"
 #include "scheduler/search/executor.h"
-#include "scheduler/search/permission.h"
+#include "scheduler/search/search_stop.h"
 #include "scheduler/space/point_check.h"
 
 namespace isamap {

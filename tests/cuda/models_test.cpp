@@ -5,7 +5,7 @@
 
 #include "backends/cuda/model_unit.h"
 #include "backends/model_runner.h"
-#include "driver/fewer_launches.h"
+#include "driver/launch_fusion.h"
 #include "driver/plan/plan_model.h"
 #include "driver/run_model.h"
 #include "tests/cuda/support.h"
@@ -96,7 +96,7 @@ TEST_F(DeviceModels, TellTheRequestsOfAllKernels) {
 
 /// The sums of the product are too few, and added up by whole blocks. The others are little enough for one block.
 TEST_F(DeviceModels, JoinPartsThatAreOneLaunch) {
-  const ModelPlan plan = with_fewer_launches(model_, single_statements(model_.kernel), store_);
+  const ModelPlan plan = fuse_launches(model_, single_statements(model_.kernel), store_);
   EXPECT_EQ(plan.parts, (std::vector<Part>{{{0}}, {{1, 2, 3, 4, 5, 6}}}));
   EXPECT_TRUE(verify(plan, model_.kernel).empty());
   const CompiledModel joined = compile_model(model_, plan, store_);

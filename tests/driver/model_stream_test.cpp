@@ -251,7 +251,7 @@ TEST_P(Chains, StayInTheScratchpad) {
   EXPECT_EQ(run.data[last], together.expected()[last]);
   std::set<std::string> kept;
   const StreamFacts facts = stream_facts(together.compiled, run, machine);
-  for (const KeptTensor& one : facts.parts[0].kept) kept.insert(one.tensor);
+  for (const ResidentTensor& one : facts.parts[0].kept) kept.insert(one.tensor);
   for (const char* tensor : {"R1", "R2", "R3"}) EXPECT_TRUE(kept.contains(tensor)) << tensor;
   EXPECT_LT(run.simulated.cycles, run_apart.simulated.cycles);
   const std::string home = machine.memory(machine.home()).name;

@@ -12,9 +12,9 @@
 
 #include "ir/text/parse.h"
 #include "isamap/interpret.h"
-#include "planner/orders.h"
 #include "planner/plan_file.h"
 #include "planner/split_dims.h"
+#include "planner/tensor_layouts.h"
 #include "tests/planner/attention.h"
 
 namespace isamap {

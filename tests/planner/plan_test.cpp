@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "isamap/frontends.h"
-#include "planner/orders.h"
+#include "planner/tensor_layouts.h"
 
 namespace isamap {
 namespace {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "scheduler/cost/command_queue.h"
+#include "scheduler/cost/data_dependences.h"
 #include "scheduler/cost/tile_uses.h"
-#include "scheduler/cost/touched_parts.h"
 
 namespace isamap {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/simulator/same_text.h"
+#include "backends/simulator/ambiguous_commands.h"
 
 #include <fmt/format.h>
 
@@ -290,7 +290,7 @@ class Telling {
 
 }  // namespace
 
-Diagnostics same_texts(const HardwareModel& model) {
+Diagnostics ambiguous_commands(const HardwareModel& model) {
   if (!is_command_stream(model) || model.instructions().size() > most_paired_instructions) return {};
   return Telling(model).run();
 }

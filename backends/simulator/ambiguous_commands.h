@@ -10,6 +10,6 @@ namespace isamap {
 /// An error for each such pair, with both source locations and a line that both print. Found by testing: commands of
 /// each instruction at the bounds of its ranges are decoded as every other one; where that succeeds both are executed
 /// on the same bytes, which include signalling NaNs. Nothing for compiled languages.
-Diagnostics same_texts(const HardwareModel& model);
+Diagnostics ambiguous_commands(const HardwareModel& model);
 
 }  // namespace isamap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/consume_tiles.h"
+#include "scheduler/fuse_consumers.h"
 
 #include <algorithm>
 #include <map>

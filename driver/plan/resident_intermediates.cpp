@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/plan/kept_tensors.h"
+#include "driver/plan/resident_intermediates.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -74,8 +74,9 @@ std::int64_t bytes_held(const Program& program, const std::string& tensor, Memor
 
 }  // namespace
 
-std::vector<KeptTensor> kept_tensors(const Compilation& part, const Kernel& kernel, const HardwareModel& machine) {
-  std::vector<KeptTensor> kept;
+std::vector<ResidentTensor> resident_intermediates(const Compilation& part, const Kernel& kernel,
+                                                   const HardwareModel& machine) {
+  std::vector<ResidentTensor> kept;
   if (!part.program || !part.scheduled) return kept;
   const Kernel& own = part.program->kernel;
   const Schedule& schedule = part.scheduled->schedule;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/cover.h"
+#include "planner/part_search.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

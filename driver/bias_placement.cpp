@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/cheapest_fit.h"
+#include "driver/bias_placement.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "frontends/layers.h"
-#include "planner/orders.h"
+#include "planner/tensor_layouts.h"
 
 namespace isamap {
 namespace {
@@ -33,7 +33,7 @@ PricedModel priced(Model model, PartStore& store, const PlanOptions& options) {
 
 }  // namespace
 
-Model cheapest_fit(const Model& model, PartStore& store, const PlanOptions& options, bool strict_float) {
+Model place_biases(const Model& model, PartStore& store, const PlanOptions& options, bool strict_float) {
   const auto fitted = [&](std::set<std::string> behind) {
     return fitted_to(model, store.machine(), {strict_float, std::move(behind)});
   };

@@ -2,7 +2,7 @@
 // Biases in front of their sums or behind them: by the prices of both, on machines that fill their accumulators and
 // where no schedule does.
 
-#include "driver/cheapest_fit.h"
+#include "driver/bias_placement.h"
 
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ TEST_P(CheapestFit, IsDearerThanNeitherForm) {
   ASSERT_EQ(sums, (std::vector<std::string>{"window", "product"}));
   const Model behind = fitted_to(model, machine, {false, {sums.begin(), sums.end()}});
   EXPECT_TRUE(sums_with_biases_first(behind.kernel).empty());
-  const Model best = cheapest_fit(model, store, {}, false);
+  const Model best = place_biases(model, store, {}, false);
   const double cost = cost_of(best, store);
   EXPECT_LE(cost, cost_of(in_front, store));
   EXPECT_LE(cost, cost_of(behind, store));
@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Machines, CheapestFit, testing::Values("output_stationa
 TEST(CheapestFitAlone, MixesTheTwoForms) {
   const HardwareModel machine = described("output_stationary16");
   PartStore store(machine, OnMachine::searched_for(40));
-  const Model best = cheapest_fit(window_and_product(), store, {}, false);
+  const Model best = place_biases(window_and_product(), store, {}, false);
   EXPECT_EQ(sums_with_biases_first(best.kernel), (std::vector<std::string>{"product"}));
   EXPECT_TRUE(verify(best.kernel).empty());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "program/overwriting.h"
+#include "program/argument_aliasing.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that may write a result into the storage of an argument, and those that read an element too late.
 
-#include "program/overwriting.h"
+#include "program/argument_aliasing.h"
 
 #include <gtest/gtest.h>
 

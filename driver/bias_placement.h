@@ -13,6 +13,6 @@ namespace isamap {
 
 /// `fitted_to`, with every bias in front of its sum or behind it, by the prices of the chains that `plan_model` makes
 /// with each; never a model whose plan is dearer than the one with all biases in front, or with all of them behind.
-Model cheapest_fit(const Model& model, PartStore& store, const PlanOptions& plan, bool strict_float);
+Model place_biases(const Model& model, PartStore& store, const PlanOptions& plan, bool strict_float);
 
 }  // namespace isamap

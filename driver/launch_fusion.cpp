@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/fewer_launches.h"
+#include "driver/launch_fusion.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "frontends/layers.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/scheduler.h"
-#include "planner/orders.h"
+#include "planner/tensor_layouts.h"
 
 namespace isamap {
 namespace {
@@ -140,7 +140,7 @@ ModelPlan with_orders_for_launches(const Model& model, ModelPlan plan, PartStore
   return plan;
 }
 
-ModelPlan with_fewer_launches(const Model& model, ModelPlan plan, PartStore& store) {
+ModelPlan fuse_launches(const Model& model, ModelPlan plan, PartStore& store) {
   if (!stitches(model.kernel, plan, store.machine())) return plan;
   plan.parts = LaunchJoiner(model, store).run(plan.parts);
   return plan;

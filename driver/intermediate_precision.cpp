@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/cheapest_intermediates.h"
+#include "driver/intermediate_precision.h"
 
 #include <fmt/format.h>
 

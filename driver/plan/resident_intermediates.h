@@ -11,13 +11,14 @@
 
 namespace isamap {
 
-struct KeptTensor {
+struct ResidentTensor {
   std::string tensor, memory;
   std::int64_t bytes = 0;  ///< of the tile that is held at one time
 };
 
 /// Of a compiled part, by the tensors of `kernel`, whose order they have.
-std::vector<KeptTensor> kept_tensors(const Compilation& part, const Kernel& kernel, const HardwareModel& machine);
+std::vector<ResidentTensor> resident_intermediates(const Compilation& part, const Kernel& kernel,
+                                                   const HardwareModel& machine);
 
 /// Why a tensor cannot stay inside from the statement that writes it to the sums among these that read it: none does,
 /// or in other places than it was written in; there is no way for it; or it is too large. Empty: none of this.

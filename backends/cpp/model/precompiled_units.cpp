@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpp/model/units_ahead.h"
+#include "backends/cpp/model/precompiled_units.h"
 
 #include "backends/cpp/compile.h"
 #include "backends/cpp/text/names.h"

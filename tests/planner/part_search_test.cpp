@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans against every plan there is, on random graphs.
 
-#include "planner/cover.h"
+#include "planner/part_search.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

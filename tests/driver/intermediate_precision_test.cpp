@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Intermediates in f32 where the prices of the machine say so, executed and compared with the interpreter.
 
-#include "driver/cheapest_intermediates.h"
+#include "driver/intermediate_precision.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/cost/touched_parts.h"
+#include "scheduler/cost/data_dependences.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/host_objects.h"
+#include "backends/cuda/tensor_descriptors.h"
 
 #include <fmt/format.h>
 

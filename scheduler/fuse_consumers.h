@@ -22,8 +22,9 @@ std::vector<ConsumedTile> consumed_tiles(const Kernel& kernel, const HardwareMod
                                          const Nest& nest, const Mapping& mapping);
 
 /// A consumer that takes the whole tensor from the scratchpad where its producer leaves it, in tiles
-/// (scheduler/nest/kept_whole.h), or all of it above its loops; the consumer has it above its loops. Candidates, not
-/// checked; none: the two do not stage it in one memory, or the consumer's nest begins with tiles of another.
+/// (scheduler/nest/resident_intermediate.h), or all of it above its loops; the consumer has it above its loops.
+/// Candidates, not checked; none: the two do not stage it in one memory, or the consumer's nest begins with tiles of
+/// another.
 std::vector<ConsumedTile> kept_tensor(const Kernel& kernel, const HardwareModel& model, StatementId producer,
                                       StatementId consumer, const Schedule& schedule);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/orders.h"
+#include "planner/tensor_layouts.h"
 
 #include <algorithm>
 #include <cstring>

@@ -15,6 +15,6 @@ namespace isamap {
 ModelPlan with_orders_for_launches(const Model& model, ModelPlan plan, PartStore& store);
 
 /// `model` is stored in the orders of the plan. Parts with instructions stay as they are; joined ones are in the store.
-ModelPlan with_fewer_launches(const Model& model, ModelPlan plan, PartStore& store);
+ModelPlan fuse_launches(const Model& model, ModelPlan plan, PartStore& store);
 
 }  // namespace isamap
