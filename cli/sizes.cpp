@@ -12,8 +12,8 @@
 namespace isamap::cli {
 namespace {
 
-constexpr std::size_t kMostCombinations = 4096;
-constexpr double kMostPoints = 1e9;  // of a size that the user did not ask for
+constexpr std::size_t most_combinations = 4096;
+constexpr double most_size_points = 1e9;  // of a size that the user did not ask for
 
 struct SizeList {
   std::string name;
@@ -93,7 +93,7 @@ std::vector<Bindings> common_sizes(const SymbolicKernel& kernel) {
   const auto add = [&](const Bindings& sizes) {
     if (std::find(list.begin(), list.end(), sizes) != list.end()) return;
     const auto bound = isamap::bind(kernel, sizes);
-    if (bound && point_count(*bound) <= kMostPoints) list.push_back(sizes);
+    if (bound && point_count(*bound) <= most_size_points) list.push_back(sizes);
   };
   for (const SymbolicSize& size : kernel.facts.sizes)
     for (const std::int64_t value : common_values(size))
@@ -122,8 +122,8 @@ std::optional<std::vector<Bindings>> combinations_of_sizes(const Options& option
         longer.push_back(sizes);
         longer.back()[list.name] = value;
       }
-    if (longer.size() > kMostCombinations) {
-      fail(Exit::usage, fmt::format("--sizes has more than {} combinations", kMostCombinations));
+    if (longer.size() > most_combinations) {
+      fail(Exit::usage, fmt::format("--sizes has more than {} combinations", most_combinations));
       return std::nullopt;
     }
     combinations = std::move(longer);

@@ -89,7 +89,7 @@ std::uint64_t distance_of(DType type, Scalar a, Scalar b) {
 }
 
 /// A real with a larger error is no nearly equal one: then a quarter of all elements would be ties.
-constexpr double kLargestErrorAtTies = 1.0 / 8;
+constexpr double largest_error_at_ties = 1.0 / 8;
 
 OutputDifference compare_integers(const std::string& name, const TensorData& expected, const TensorData& found,
                                   const OutputTolerance& tolerance) {
@@ -99,7 +99,7 @@ OutputDifference compare_integers(const std::string& name, const TensorData& exp
   double ties = 0, expected_ties = 0;
   for (std::int64_t i = 0; i < found.count(); ++i) {
     const Scalar a = expected.get(i), b = found.get(i);
-    expected_ties += 2 * std::min(kLargestErrorAtTies, tolerance.relative * std::fabs(as_double(type, a)) + absolute);
+    expected_ties += 2 * std::min(largest_error_at_ties, tolerance.relative * std::fabs(as_double(type, a)) + absolute);
     const std::uint64_t distance = distance_of(type, a, b);
     if (distance == 0) continue;
     result.max_error = std::max(result.max_error, static_cast<double>(distance));

@@ -13,8 +13,8 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t kMostRemainder = 4;  ///< strides of windows that keep a size
-constexpr std::int64_t kMostDivisor = 64;   ///< of strided windows, one behind the other
+constexpr std::int64_t most_remainder = 4;  ///< strides of windows that keep a size
+constexpr std::int64_t most_divisor = 64;   ///< of strided windows, one behind the other
 
 /// A place where the samples do not agree.
 struct NotLifted {
@@ -391,7 +391,7 @@ std::optional<AffineExpr> SizeFit::divided(const std::vector<std::int64_t>& valu
   const std::int64_t steps = samples_[far].at(size) - samples_[0].at(size);
   if (steps == 0) return std::nullopt;
   const double slope = double(values[far] - values[0]) / double(steps);
-  for (std::int64_t c = 2; c <= kMostDivisor; ++c)
+  for (std::int64_t c = 2; c <= most_divisor; ++c)
     for (const std::int64_t a :
          {std::int64_t(std::floor(slope * double(c))), std::int64_t(std::ceil(slope * double(c)))}) {
       std::int64_t low = std::numeric_limits<std::int64_t>::min(), high = std::numeric_limits<std::int64_t>::max();
@@ -409,7 +409,7 @@ std::optional<AffineExpr> SizeFit::divided(const std::vector<std::int64_t>& valu
 /// b + k*(size mod c), as paddings are where windows with strides shall have the same size: 3 with the stride 2 starts
 /// one before the tensor at odd sizes only.
 std::optional<AffineExpr> SizeFit::remainder(const std::vector<std::int64_t>& values, const std::string& size) const {
-  for (std::int64_t c = 2; c <= kMostRemainder; ++c) {
+  for (std::int64_t c = 2; c <= most_remainder; ++c) {
     const auto rest = [&](std::size_t n) { return samples_[n].at(size) % c; };
     std::size_t other = 0;
     while (other < values.size() && rest(other) == rest(0)) ++other;

@@ -15,9 +15,9 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t kIndexLimit = std::int64_t{1} << 31;  // elements of a tensor where `max` is not stated
-constexpr std::int64_t kCommonSize = 128;                    // of a sample where nothing is likely
-constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;
+constexpr std::int64_t index_limit = std::int64_t{1} << 31;  // elements of a tensor where `max` is not stated
+constexpr std::int64_t common_size = 128;                    // of a sample where nothing is likely
+constexpr std::int64_t largest_size = std::int64_t{1} << 40;
 
 using Expressions = SizeExpressions;
 
@@ -27,7 +27,7 @@ std::optional<std::int64_t> fact_number(KernelFile& file, yaml::MapReader& reade
   const yaml::Node* node = reader.child(key);
   if (!node) return std::nullopt;
   const auto value = node->kind == yaml::Kind::scalar ? yaml::to_integer(*node) : std::nullopt;
-  if (value && *value >= least && *value <= kLargestSize) return value;
+  if (value && *value >= least && *value <= largest_size) return value;
   file.report(node->where,
               fmt::format("'{}' of {} must be a number from {} to 2^40, found {}", key, reader.what(), least,
                           yaml::kind_text(*node)),
@@ -65,7 +65,7 @@ SymbolicSize read_one(KernelFile& file, const std::string& name, const yaml::Nod
   size.min = fact_number(file, reader, "min", 0).value_or(0);
   const auto max = fact_number(file, reader, "max", 0);
   size.max_stated = max.has_value();
-  size.max = max.value_or(kIndexLimit - 1);
+  size.max = max.value_or(index_limit - 1);
   size.multiple_of = fact_number(file, reader, "multiple_of", 1).value_or(1);
   if (size.min > size.max)
     file.report(node.where, fmt::format("size '{}' has min {} above max {}", name, size.min, size.max),
@@ -128,7 +128,7 @@ std::int64_t sample_of(const SymbolicSize& size) {
   if (!size.likely.empty()) return size.likely.front();
   const std::int64_t low = round_up(size.min, size.multiple_of);
   const std::int64_t high = floor_div(size.max, size.multiple_of) * size.multiple_of;
-  return std::clamp(round_up(kCommonSize, size.multiple_of), low, high);
+  return std::clamp(round_up(common_size, size.multiple_of), low, high);
 }
 
 std::optional<std::int64_t> read_size_facts(KernelFile& file, const std::string& name, const yaml::Node& node,
@@ -248,13 +248,13 @@ void limit_sizes(SymbolicKernel& kernel) {
       for (const AffineExpr& axis : shape) {
         const auto range = bounds(axis, ranges);
         const auto next = range ? checked_mul(count, std::max<std::int64_t>(range->high, 1)) : std::nullopt;
-        if (!next || *next >= kIndexLimit) return false;
+        if (!next || *next >= index_limit) return false;
         count = *next;
       }
     }
     return true;
   };
-  std::int64_t low = 0, high = kIndexLimit;
+  std::int64_t low = 0, high = index_limit;
   for (const SymbolicSize* size : open) low = std::max(low, round_up(size->min, size->multiple_of));
   while (high - low > 1) {
     const std::int64_t middle = low + (high - low) / 2;

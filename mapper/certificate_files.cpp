@@ -88,7 +88,7 @@ Certificate certificate_of(const Kernel& kernel, const HardwareModel& model, con
 }
 
 /// Resource units for each of them: most need a hundredth, and none may delay the proof for the given sizes.
-constexpr std::uint64_t kAnySizeLimit = 200'000;
+constexpr std::uint64_t any_size_limit = 200'000;
 
 /// The questions with free sizes, if the solver answers all of them within its limit; otherwise they are left out.
 std::string proved_for_any_size(const Alignment& alignment, const Mapping& mapping, const MapOptions& options,
@@ -96,7 +96,7 @@ std::string proved_for_any_size(const Alignment& alignment, const Mapping& mappi
   Certificate certificate = certify_any_size(alignment, mapping);
   SolverStatistics apart;
   if (certificate.questions.empty() ||
-      replay(certificate, std::min<std::uint64_t>(options.rlimit, kAnySizeLimit), apart) != Truth::yes)
+      replay(certificate, std::min<std::uint64_t>(options.rlimit, any_size_limit), apart) != Truth::yes)
     return "";
   result.solver.queries += apart.queries;
   result.solver.seconds += apart.seconds;

@@ -20,7 +20,7 @@
 namespace isamap {
 namespace {
 
-constexpr int kMaxSteps = 10'000;
+constexpr int max_steps = 10'000;
 
 IntVector unit_vector(std::size_t dims, std::size_t d, std::int64_t size = 1) {
   IntVector v(dims, 0);
@@ -48,7 +48,7 @@ class PivotSearch {
   }
 
   bool choose(std::size_t w) {
-    if (++steps_ > kMaxSteps) return false;
+    if (++steps_ > max_steps) return false;
     if (w == digit_steps_.size()) return sort_dims() && visit_(pivot_, order_);
     for (int d = 0; d < dims_; ++d) {
       const std::int64_t step = digit_steps_[w].column[static_cast<std::size_t>(d)];
@@ -165,7 +165,7 @@ bool add_coordinate(const Alignment& alignment, const std::vector<DigitStep>& di
 
 bool by_coordinates(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
                     const std::function<bool(const Cover&)>& take) {
-  constexpr int kMaxCovers = 16;
+  constexpr int max_covers = 16;
   const std::size_t n = alignment.computation().domain.dims.size();
   int covers = 0;
   bool accepted = false;
@@ -177,7 +177,7 @@ bool by_coordinates(const Alignment& alignment, const std::vector<DigitStep>& di
     for (const int d : order)
       if (!add_coordinate(alignment, digit_steps, pivots, static_cast<std::size_t>(d), cover)) return false;
     accepted = take(cover);
-    return accepted || ++covers == kMaxCovers;
+    return accepted || ++covers == max_covers;
   });
   return accepted;
 }

@@ -22,12 +22,12 @@ Automorphism identity_of(const Instruction& instruction) {
 Legality decided_legality(const Alignment& alignment, Dims dims, bool split,
                           const std::vector<Annihilator>& annihilators, const MapOptions& options,
                           PairMappings& result) {
-  constexpr std::int64_t kMaxQueries = 2'000;
+  constexpr std::int64_t max_queries = 2'000;
   Legality legality = legality_of(alignment, std::move(dims), split, annihilators);
   if (!legality.mapping || legality.mapping->proof == Proof::proved) return legality;
   std::string failed;
   const Truth truth =
-      result.solver.queries > kMaxQueries
+      result.solver.queries > max_queries
           ? Truth::unknown
           : replay(
                 certify_open(alignment, *legality.mapping,
@@ -89,8 +89,8 @@ Fingerprint fingerprint_of(const std::vector<int>& operands, const std::vector<F
 }  // namespace
 
 void add_reason(PairMappings& result, Reason reason) {
-  constexpr std::size_t kMaxReasons = 16;
-  if (result.reasons.size() < kMaxReasons &&
+  constexpr std::size_t most_kept_reasons = 16;
+  if (result.reasons.size() < most_kept_reasons &&
       std::find(result.reasons.begin(), result.reasons.end(), reason) == result.reasons.end()) {
     result.reasons.push_back(std::move(reason));
   }

@@ -255,8 +255,8 @@ bool couples_dims(const Computation& semantics) {
 /// Every assignment of whole digits to separate dims, slot by slot from `s` on: p on p and q on q, or crosswise.
 void seat(const Alignment& alignment, const Choices& choices, const std::vector<PlannedDigit>& planned, std::size_t s,
           const Dims& dims, std::vector<Dims>& out) {
-  constexpr std::size_t kMaxSeatings = 256;
-  if (out.size() >= kMaxSeatings) return;
+  constexpr std::size_t max_seatings = 256;
+  if (out.size() >= max_seatings) return;
   if (s == choices.slots.size()) return out.push_back(dims);
   const Slot& slot = choices.slots[s];
   SlotDigits here = digits_of(alignment, choices, planned, s);
@@ -302,10 +302,10 @@ std::optional<std::vector<PlannedDigit>> planned(const Alignment& alignment, con
 /// Extents to try, with any pivot: divisors of a statement dim of the column, or of an instruction dim that it is on.
 std::vector<RequestedExtent> choices_to_try(const Alignment& alignment, const Choices& choices,
                                             const PlacedDirection& at) {
-  constexpr std::int64_t kLargest = 64;
+  constexpr std::int64_t largest_factor = 64;
   std::vector<std::int64_t> extents{0};  // by the rules
   const auto add_divisors = [&](std::int64_t n) {
-    for (std::int64_t e = 2; e <= std::min(n, kLargest); ++e)
+    for (std::int64_t e = 2; e <= std::min(n, largest_factor); ++e)
       if (n % e == 0 && std::find(extents.begin(), extents.end(), e) == extents.end()) extents.push_back(e);
   };
   for (std::size_t d = 0; d < at.column.size(); ++d)
@@ -382,9 +382,9 @@ bool some_other_dims(const Alignment& alignment, const Choices& choices, const P
                      const std::function<bool(Dims&)>& take) {
   for (const PlacedDirection& at : plan.placed)
     if ((at.unit < 0 || at.home.tied != 0) && room(alignment, choices, {at}) <= 1) return false;
-  constexpr int kMaxTries = 2048, kNoRoom = 32;  // if a digit has extent 1, it mostly has in other orders too
+  constexpr int max_tries = 2048, no_room = 32;  // if a digit has extent 1, it mostly has in other orders too
   const std::size_t n = alignment.computation().domain.dims.size();
-  int tries = kMaxTries;
+  int tries = max_tries;
   std::vector<std::vector<RequestedExtent>> lists;
   for (std::size_t l = 0; l < plan.placed.size(); ++l) {
     const PlacedDirection& at = plan.placed[l];
@@ -404,7 +404,7 @@ bool some_other_dims(const Alignment& alignment, const Choices& choices, const P
     }
     const auto digits = planned(alignment, choices, plan, requested);
     if (!digits) {
-      tries -= kNoRoom;
+      tries -= no_room;
       return false;
     }
     std::vector<Dims> seen;

@@ -15,7 +15,7 @@
 namespace isamap {
 namespace {
 
-constexpr std::size_t kMaxFactors = 8, kMaxFactorings = 64;
+constexpr std::size_t max_factors = 8, max_factorings = 64;
 
 void flatten(const ScalarExpr& e, DType type, std::vector<ScalarExpr>& factors) {
   const auto* op = std::get_if<Binary>(&e.op);
@@ -232,11 +232,11 @@ std::vector<Factoring> factorings(const Kernel& kernel) {
     const Computation& c = kernel.statements[s];
     std::vector<ScalarExpr> factors;
     flatten(c.body, c.body.type, factors);
-    if (is_irregular(c) || c.reduction != Reduction::add || factors.size() < 3 || factors.size() > kMaxFactors)
+    if (is_irregular(c) || c.reduction != Reduction::add || factors.size() < 3 || factors.size() > max_factors)
       continue;
     if (std::any_of(c.reads.begin(), c.reads.end(), [&](const Access& r) { return r.tensor == c.write.tensor; }))
       continue;
-    for (unsigned chosen = 0; chosen < 1U << factors.size() && found.size() < kMaxFactorings; ++chosen) {
+    for (unsigned chosen = 0; chosen < 1U << factors.size() && found.size() < max_factorings; ++chosen) {
       const int count = __builtin_popcount(chosen);
       if (count < 2 || count == static_cast<int>(factors.size())) continue;
       if (auto factoring = factored(kernel, s, factors, chosen)) found.push_back(std::move(*factoring));

@@ -93,8 +93,8 @@ void solved_candidates(const std::vector<Alignment>& alignments, const std::vect
 void each_candidate(const std::vector<Alignment>& alignments, const std::vector<Choices>& choices,
                     const MapOptions& options, PairMappings& result, const Take& take) {
   if (options.use_z3) return solved_candidates(alignments, choices, options, result, take);
-  constexpr std::int64_t kMinSteps = 300'000, kStepsEach = 64;
-  const std::int64_t steps = std::max(kMinSteps, checked_mul(options.max_mappings, kStepsEach).value_or(INT64_MAX));
+  constexpr std::int64_t min_steps = 300'000, steps_each = 64;
+  const std::int64_t steps = std::max(min_steps, checked_mul(options.max_mappings, steps_each).value_or(INT64_MAX));
   bool stopped = false;
   for (std::size_t a = 0; a < alignments.size() && !stopped; ++a) {
     std::int64_t found = 0;
@@ -140,9 +140,9 @@ void pass_mappings(const std::vector<Alignment>& alignments, const MapOptions& o
 std::string unmappable(const Computation& statement, const Instruction& instruction) {
   if (instruction.semantics.size() != 1) return "its semantics has several statements, which are not matched yet";
   const Computation& semantics = instruction.statement();
-  if (static_cast<int>(semantics.reads.size()) >= kMaxOperands ||
-      static_cast<int>(statement.reads.size()) >= kMaxOperands) {
-    return "more than " + std::to_string(kMaxOperands - 1) + " operands";
+  if (static_cast<int>(semantics.reads.size()) >= most_operands ||
+      static_cast<int>(statement.reads.size()) >= most_operands) {
+    return "more than " + std::to_string(most_operands - 1) + " operands";
   }
   if (semantics.domain.dims.size() > most_dims || statement.domain.dims.size() > most_dims) {
     return "more than " + std::to_string(most_dims) + " dims";

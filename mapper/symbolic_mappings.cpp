@@ -19,14 +19,14 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t kLargePrime = 4099;  // above every instruction extent, and a multiple of none
+constexpr std::int64_t large_prime = 4099;  // above every instruction extent, and a multiple of none
 
 /// Sizes at which mappings are enumerated: the largest of multiple_of * 4099, an odd multiple below, `max`.
 Bindings enumeration_sizes(const SymbolicKernel& kernel) {
   Bindings wanted;
   for (const SymbolicSize& size : kernel.facts.sizes) {
     const std::int64_t most = floor_div(size.max, size.multiple_of);
-    std::int64_t factor = std::min(kLargePrime, most);
+    std::int64_t factor = std::min(large_prime, most);
     const std::int64_t odd = factor % 2 == 0 && factor > 2 ? factor - 1 : factor;
     if (odd * size.multiple_of >= size.min) factor = odd;
     wanted[size.name] = std::clamp(factor * size.multiple_of, size.min, size.max);

@@ -8,7 +8,7 @@
 namespace isamap {
 namespace {
 
-constexpr std::size_t kMostEdges = 24;  // 5 x 5 windows with their padding; each one is searched and compiled
+constexpr std::size_t most_edges = 24;  // 5 x 5 windows with their padding; each one is searched and compiled
 
 /// Of an axis: one position at an edge, or all inner ones.
 struct AxisPart {
@@ -30,7 +30,7 @@ class EdgeFinder {
     std::vector<std::map<int, AxisPart>> choices{{}};
     for (const auto& [axis, zone] : zones_.axes) {
       const std::vector<AxisPart> parts = parts_of(axis, zone);
-      if (parts.empty() || choices.size() * parts.size() > kMostEdges + 1) return {};
+      if (parts.empty() || choices.size() * parts.size() > most_edges + 1) return {};
       std::vector<std::map<int, AxisPart>> more;
       for (const auto& choice : choices)
         for (const AxisPart& part : parts) more.push_back(choice), more.back()[axis] = part;

@@ -8,7 +8,7 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t kFewUses = 64;  // of an element: more are worth a copy
+constexpr std::int64_t few_uses = 64;  // of an element: more are worth a copy
 
 std::int64_t uses_of_element(const GridShape& shape, TensorId tensor) {
   std::int64_t points = 1;
@@ -53,7 +53,7 @@ std::optional<PaddingZones> padding_zones(const GridShape& shape, const Symbolic
   const auto& [tensor, copy] = *shape.padded.begin();
   const std::size_t t = tensor.index(), whole = shape.tensors[t].index();
   const bool is_rounded = copy.extents == shape.extents[t];
-  if (is_rounded || !kernel.strides[whole].empty() || uses_of_element(shape, tensor) > kFewUses) return std::nullopt;
+  if (is_rounded || !kernel.strides[whole].empty() || uses_of_element(shape, tensor) > few_uses) return std::nullopt;
   PaddingZones zones{tensor, {}};
   const std::vector<SizeProduct> own = own_strides(shape, tensor, kernel);
   for (std::size_t d = 0; d < copy.low.size(); ++d) {

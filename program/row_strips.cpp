@@ -7,9 +7,9 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t kSmallPass = 32 << 10;  // bytes that are read again without harm: they stay in the nearest cache
-constexpr std::int64_t kUses = 128;            // of each element of larger tensors in a strip
-constexpr std::int64_t kLargestTile = 256;     // rows
+constexpr std::int64_t small_pass = 32 << 10;  // bytes that are read again without harm: they stay in the nearest cache
+constexpr std::int64_t uses_in_strip = 128;    // of each element of larger tensors in a strip
+constexpr std::int64_t largest_strip_tile = 256;  // rows
 
 class StripFinder {
  public:
@@ -101,7 +101,7 @@ class StripFinder {
     for (std::size_t n = 0; n < group.count; ++n) {
       const std::size_t s = group.first + n;
       const std::int64_t tile = axes_of_grid(s)[static_cast<std::size_t>(group.axes[n])].runs.front().tile;
-      if (const std::int64_t both = std::lcm(group.tile, std::max<std::int64_t>(tile, 1)); both <= kLargestTile)
+      if (const std::int64_t both = std::lcm(group.tile, std::max<std::int64_t>(tile, 1)); both <= largest_strip_tile)
         group.tile = both;
       if (pays_by_tile(s, group.axes[n])) group.part = std::lcm(group.part, std::max<std::int64_t>(tile, 1));
       group.least = std::max(group.least, least_rows(s, group.axes[n]));
@@ -135,7 +135,8 @@ class StripFinder {
       if (std::any_of(moves.begin(), moves.end(), [&](const AxisMove& move) { return move.axis == axis; })) continue;
       const Tensor& tensor = shape.kernel.tensors[t];
       const std::int64_t count = element_count(tensor);
-      if (count * bytes(tensor.dtype) > kSmallPass) least = std::max(least, (kUses * count + points - 1) / points);
+      if (count * bytes(tensor.dtype) > small_pass)
+        least = std::max(least, (uses_in_strip * count + points - 1) / points);
     }
     return least;
   }

@@ -7,13 +7,13 @@
 namespace isamap::cost {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(ISAMAP_SANITIZED)
-constexpr bool kSanitized = true;
+constexpr bool sanitized = true;
 #else
-constexpr bool kSanitized = false;
+constexpr bool sanitized = false;
 #endif
 
 /// Seconds, for a bound written for a plain build.
-constexpr double allowed(double seconds) { return kSanitized ? 20 * seconds : seconds; }
+constexpr double allowed(double seconds) { return sanitized ? 20 * seconds : seconds; }
 
 inline double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 

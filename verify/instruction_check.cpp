@@ -130,7 +130,7 @@ std::string name_of(const Kernel& kernel, const std::vector<std::int64_t>& eleme
 
 }  // namespace
 
-constexpr int kSumRoom = 10;  // log2 of the products that are added up
+constexpr int sum_room = 10;  // log2 of the products that are added up
 
 double smallest_normal(DType type) { return std::ldexp(1.0, format_of(type).emin); }
 
@@ -151,7 +151,7 @@ std::string bound_in_words(const Instruction& instruction) {
 /// By vector: where intermediate sums may overflow in one order or precision only, infinities prove no difference.
 /// These are the vectors for which a thousand products of their operands would come near the largest number of `type`.
 std::vector<bool> near_overflow(const std::vector<TensorData>& operands, DType type, std::int64_t vectors) {
-  const double large = std::ldexp(1.0, (format_of(type).emax - kSumRoom) / 2);
+  const double large = std::ldexp(1.0, (format_of(type).emax - sum_room) / 2);
   std::vector<bool> near(static_cast<std::size_t>(vectors), false);
   for (const TensorData& data : operands) {
     if (!is_float(data.dtype) || data.shape.empty() || vectors == 0) continue;

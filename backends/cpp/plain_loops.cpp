@@ -19,9 +19,9 @@ namespace {
 using Spelled = std::map<std::string, std::string>;
 
 const char* const not_vectorized = "asm volatile(\"\");";
-constexpr int kLanes = 16;  ///< partial sums of a reduction along memory, and sums beside each other
-constexpr int kFewLanes = 4;
-constexpr int kRows = 4;  ///< of sums that share what is read along memory: with 16 lanes half of 16 registers
+constexpr int most_lanes = 16;  ///< partial sums of a reduction along memory, and sums beside each other
+constexpr int few_lanes = 4;
+constexpr int rows_together = 4;  ///< of sums that share what is read along memory: with 16 lanes half of 16 registers
 
 /// What the nests of a kernel share.
 struct LoopContext {
@@ -137,10 +137,10 @@ class SumTiles : private StatementNest {
     define_tile(inner, rows, parameters);
     for (const std::size_t d : outer) open(d);
     if (rows) line(fmt::format("long {} = 0;", first_name(*rows)));
-    for (const int many : rows ? std::vector<int>{kRows, 1} : std::vector<int>{1}) {
+    for (const int many : rows ? std::vector<int>{rows_together, 1} : std::vector<int>{1}) {
       if (rows) open_tiles(*rows, many);
       line(fmt::format("long {} = 0;", first_name(inner)));
-      for (const int lanes : {kLanes, kFewLanes, 1}) {
+      for (const int lanes : {most_lanes, few_lanes, 1}) {
         open_tiles(inner, lanes);
         line(fmt::format("tile(std::integral_constant<long, {}>{{}}, std::integral_constant<long, {}>{{}}{});", many,
                          lanes, arguments));
@@ -312,15 +312,15 @@ class StatementLoops : private StatementNest {
     const bool across = moves_across(inner), lanes = !in_order_ && !across && statement_.reduction == Reduction::add &&
                                                      (tensor.dtype == DType::f32 || tensor.dtype == DType::f64);
     line(fmt::format("{} sum = {};", type, text_of_.element(0)));
-    if (lanes) line(fmt::format("{} lanes[{}] = {{}};", type, kLanes));
+    if (lanes) line(fmt::format("{} lanes[{}] = {{}};", type, most_lanes));
     const int outer = depth_;
     for (const std::size_t d : reduced_)
       if (d != inner) open(d);
     const std::string name = dim_name(inner), first = first_name(inner), extent = text_of_.extent(inner);
     line(fmt::format("long {} = 0;", first));
     if (lanes) {
-      line(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", first, kLanes, extent));
-      line(fmt::format("  for (long lane = 0; lane < {}; ++lane) {{", kLanes));
+      line(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", first, most_lanes, extent));
+      line(fmt::format("  for (long lane = 0; lane < {}; ++lane) {{", most_lanes));
       line(fmt::format("    const long {} = {} + lane;", name, first));
       line("    " + text_of_.combined("lanes[lane]", "lanes[lane]"));
       line("  }");
@@ -330,7 +330,7 @@ class StatementLoops : private StatementNest {
     line("  " + text_of_.combined("sum", "sum"));
     line("}");
     while (depth_ > outer) close();
-    if (lanes) line(fmt::format("for (long lane = 0; lane < {}; ++lane) sum += lanes[lane];", kLanes));
+    if (lanes) line(fmt::format("for (long lane = 0; lane < {}; ++lane) sum += lanes[lane];", most_lanes));
     line(text_of_.element(0) + " = sum;");
   }
 

@@ -130,13 +130,13 @@ std::string machine_of(const std::string& folder) {
                                                                                : "another machine";
 }
 
-constexpr std::size_t kLargestRecord = std::size_t{1} << 30;  ///< bytes; wide instructions make hundreds of megabytes
+constexpr std::size_t largest_record = std::size_t{1} << 30;  ///< bytes; wide instructions make hundreds of megabytes
 
 /// A record is not overwritten if it has results of instructions that this run lacks.
 Diagnostics would_lose(const std::string& path, const Recording& record) {
   if (record.cases.empty()) return {error(fmt::format("nothing was executed, so {} is not written", path))};
   if (!std::filesystem::exists(path)) return {};
-  const auto text = yaml::read_text_file(path, kLargestRecord);
+  const auto text = yaml::read_text_file(path, largest_record);
   const auto before = text ? parse_recording(*text, path) : Result<Recording>(text.diagnostics());
   if (!before) return before.diagnostics();
   std::set<std::string> lost;
@@ -155,7 +155,7 @@ Exit verb_hw_verify(const Options& options) {
   Recording record{model->name, "", "", options.samples, {}}, replayed;
   if (!options.record.empty()) verify.record = &record;
   if (!options.replay.empty()) {
-    const auto text = yaml::read_text_file(options.replay, kLargestRecord);
+    const auto text = yaml::read_text_file(options.replay, largest_record);
     if (!text) return fail(Exit::wrong_input, text.diagnostics());
     auto parsed = parse_recording(*text, options.replay);
     if (!parsed) return fail(Exit::wrong_input, parsed.diagnostics());

@@ -90,7 +90,7 @@ bool is_plainly_injective(const StridedLayout& layout, const Place& place) {
 }
 
 /// Far beyond any memory, and products with coordinates stay inside 64 bits.
-constexpr std::int64_t kMaxStride = std::int64_t{1} << 40;
+constexpr std::int64_t max_stride = std::int64_t{1} << 40;
 
 /// Key of a proof of a layout: variants of one instruction share it.
 std::string key_of(const OperandLayout& layout, const Place& place) {
@@ -118,7 +118,7 @@ void check_strides(const StridedLayout& layout, const Place& place) {
                                    "write a number, an expression of symbols, any, or {each: UNIT}");
       return;
     }
-    if (stride && std::abs(*stride) > kMaxStride) {
+    if (stride && std::abs(*stride) > max_stride) {
       place.context.problems.error(place.where,
                                    "stride '" + term.text + "' of " + place.what + " is beyond 2^40 elements");
       return;

@@ -13,15 +13,15 @@
 namespace isamap {
 namespace {
 
-constexpr unsigned kResources = 2'000'000;                 // Z3 resource units for a question: well below a second
-constexpr std::int64_t kFarthest = std::int64_t{1} << 41;  // beyond any size
+constexpr unsigned most_resources = 2'000'000;                  // Z3 resource units for a question: well below a second
+constexpr std::int64_t farthest_bound = std::int64_t{1} << 41;  // beyond any size
 
 /// One linear question: facts, further assumptions, and what is to be satisfied.
 class SizeQuestion {
  public:
   explicit SizeQuestion(const SizeFacts& facts) : facts_(facts), solver_(context_, "QF_LIA") {
     z3::params params(context_);
-    params.set("rlimit", kResources);
+    params.set("rlimit", most_resources);
     params.set("random_seed", 0U);
     solver_.set(params);
     for (const SymbolicSize& size : facts.sizes) {
@@ -72,7 +72,7 @@ class SizeQuestion {
   void prefer(const Bindings& wanted) {
     for (const auto& [size, value] : wanted) {
       std::int64_t low = -1, high = 0;  // distance: `high` is possible in the end, `low` is not
-      while (!is_within(size, value, high) && high < kFarthest) low = std::exchange(high, 2 * high + 1);
+      while (!is_within(size, value, high) && high < farthest_bound) low = std::exchange(high, 2 * high + 1);
       while (high - low > 1) {
         const std::int64_t middle = low + (high - low) / 2;
         (is_within(size, value, middle) ? high : low) = middle;

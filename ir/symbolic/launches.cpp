@@ -14,9 +14,9 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;  // of one launch
-constexpr std::int64_t kMostIndex = std::int64_t{1} << 62;
-constexpr std::int64_t kMostIndex32 = (std::int64_t{1} << 31) - 1;
+constexpr std::int64_t most_blocks = (std::int64_t{1} << 31) - 1;  // of one launch
+constexpr std::int64_t most_index = std::int64_t{1} << 62;
+constexpr std::int64_t most_index32 = (std::int64_t{1} << 31) - 1;
 
 /// Launches of the statements of one kernel, in order.
 class LaunchFinder {
@@ -74,10 +74,10 @@ class LaunchFinder {
     std::stable_sort(made.dims.begin(), made.dims.end(), [&](int a, int b) { return axis_of(s, a) < axis_of(s, b); });
     std::vector<AffineExpr> counted;
     for (const int d : made.dims) counted.push_back(symbolic.extents[static_cast<std::size_t>(d)]);
-    if (const auto blocks = most(counted, kMostBlocks * made.threads); !blocks)
+    if (const auto blocks = most(counted, most_blocks * made.threads); !blocks)
       return not_for_all_sizes(
           kernel_,
-          fmt::format("statement {} may need more than {} blocks of {} threads", one.name, kMostBlocks, made.threads),
+          fmt::format("statement {} may need more than {} blocks of {} threads", one.name, most_blocks, made.threads),
           biggest(counted));
     const auto index = index_type(s, counted, made.threads);
     if (!index) return index.diagnostics();
@@ -130,7 +130,7 @@ class LaunchFinder {
 
   static bool fits_32(const AffineExpr& e, const Ranges& ranges) {
     const auto value = magnitude(e, ranges);
-    return value && *value <= kMostIndex32;
+    return value && *value <= most_index32;
   }
 
   /// Sizes, counters of loops, subscripts and values, whatever they are computed from, fit 32 bits.
@@ -155,15 +155,15 @@ class LaunchFinder {
 
   /// 32 bits where they hold all numbers of threads, all positions in the tensors and what both are computed from.
   Result<IndexType> index_type(std::size_t s, const std::vector<AffineExpr>& counted, std::int64_t threads) const {
-    bool small = most(counted, kMostIndex32 - threads).has_value();
+    bool small = most(counted, most_index32 - threads).has_value();
     for (int a = 0; a < access_count(statement(s)); ++a) {
       const TensorId tensor = access_of(statement(s), a).tensor;
       const std::vector<AffineExpr>& shape = kernel_.shapes[tensor.index()];
-      if (!most(shape, kMostIndex))
+      if (!most(shape, most_index))
         return not_for_all_sizes(
             kernel_, fmt::format("positions in '{}' do not fit 64 bits", kernel_.sample.tensors[tensor.index()].name),
             biggest(shape));
-      small = small && most(shape, kMostIndex32);
+      small = small && most(shape, most_index32);
     }
     return small && computes_in_32(s, facts_.ranges()) ? IndexType::bits32 : IndexType::bits64;
   }

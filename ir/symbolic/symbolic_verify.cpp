@@ -18,7 +18,7 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t kMostPoints = std::int64_t{1} << 62;
+constexpr std::int64_t most_size_points = std::int64_t{1} << 62;
 
 class AllSizes {
  public:
@@ -88,7 +88,7 @@ class AllSizes {
       if (answer.truth == Truth3::unknown) undecided(tensor_place(t), fmt::format("0 <= {}", print(size)));
     }
     const auto elements = most(kernel_.shapes[t]);
-    if (!elements || *elements > kMostPoints / bytes(tensor(t).dtype))
+    if (!elements || *elements > most_size_points / bytes(tensor(t).dtype))
       fail(tensor_place(t),
            fmt::format("tensor '{}' may have more elements than 64 bits count, with {}", tensor(t).name,
                        print(kernel_.facts)),
@@ -142,7 +142,7 @@ class AllSizes {
       inside_.push_back(dim);
       inside_.push_back(symbolic.extents[d] - dim - 1);
     }
-    if (!most(symbolic.extents) || *most(symbolic.extents) > kMostPoints)
+    if (!most(symbolic.extents) || *most(symbolic.extents) > most_size_points)
       fail(place(s, 0, 0),
            fmt::format("statement {} may have more points than 64 bits count, with {}", statement.name,
                        print(kernel_.facts)),

@@ -16,7 +16,7 @@ std::string instruction_dim_names(const Alignment& alignment, const Slot& slot) 
 
 /// The statement's dim whose use set differs in the fewest operands.
 int nearest_dim(const Alignment& alignment, const Slot& slot) {
-  int best = -1, distance = kMaxOperands + 1;
+  int best = -1, distance = most_operands + 1;
   for (std::size_t d = 0; d < alignment.statement_uses.size(); ++d) {
     const int here = std::popcount(alignment.statement_uses[d] ^ slot.uses);
     if (here < distance) {

@@ -12,8 +12,8 @@
 namespace isamap {
 namespace {
 
-constexpr std::size_t kMaxChanges = 3;
-constexpr int kMaxTrials = 160;  // for each instruction and side
+constexpr std::size_t max_changes = 3;
+constexpr int max_trials = 160;  // for each instruction and side
 
 /// Maps changed kernels and instructions.
 class Asker {
@@ -78,7 +78,7 @@ std::vector<Change> changes_that_map(const Asker& asker, const Repair& from, Cha
   std::vector<Change> found;
   int trials = 0;
   const auto ask = [&](const Repair& trial, const std::string& text) {
-    if (found.size() >= kMaxChanges || (trial.last_resort && !found.empty()) || ++trials > kMaxTrials) return;
+    if (found.size() >= max_changes || (trial.last_resort && !found.empty()) || ++trials > max_trials) return;
     const bool known = std::any_of(found.begin(), found.end(), [&](const Change& c) { return c.text == text; });
     if (!known && asker.maps(trial)) found.push_back({text, trial.kernel});
   };
@@ -100,7 +100,7 @@ std::vector<Change> splits_that_map(const Asker& asker, const Repair& from) {
   std::vector<Change> found;
   if (!from.kernel.repeats.empty() || asker.maps_somewhere(from.kernel, from.statement)) return found;
   for (StatementSplit& split : statement_splits(from.kernel, from.statement)) {
-    if (found.size() >= kMaxChanges) break;
+    if (found.size() >= max_changes) break;
     for (const auto& [own, other] : {std::pair(split.first, split.second), std::pair(split.second, split.first)}) {
       if (!asker.maps({"", split.kernel, own, from.instruction, from.id}) || !asker.maps_somewhere(split.kernel, other))
         continue;

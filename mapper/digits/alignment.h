@@ -19,7 +19,7 @@
 namespace isamap {
 
 using OperandSet = std::uint32_t;  ///< bit t: operand t
-constexpr int kMaxOperands = 30;
+constexpr int most_operands = 30;
 
 /// One index of a statement's access, flat: coefficients of its dims, and which dims occur at all (in divisions too).
 struct IndexRow {

@@ -8,8 +8,8 @@
 namespace isamap {
 namespace {
 
-constexpr std::size_t kMaxSupport = 16;
-constexpr std::size_t kMaxVariants = 64;
+constexpr std::size_t max_support = 16;
+constexpr std::size_t max_variants = 64;
 
 bool divided(const Alignment& alignment, const IntVector& column) {
   for (const IndexRow& row : alignment.rows[0]) {
@@ -53,7 +53,7 @@ class Frame {
                                      [&](int l) { return placed[static_cast<std::size_t>(l)].column[d] != 0; });
       if (moved && !settled[d]) support.push_back(d);
     }
-    if (support.size() <= kMaxSupport) choose(placed, support);
+    if (support.size() <= max_support) choose(placed, support);
   }
 
   bool exists() const { return index_ != 0; }
@@ -168,7 +168,7 @@ class Enumerator {
   int position(int i) const { return parallels_.on_output[static_cast<std::size_t>(i)]; }
 
   void choose(std::size_t p) {
-    if (found_.counted.size() >= kMaxVariants) return;
+    if (found_.counted.size() >= max_variants) return;
     if (p == pairs_.size()) {
       if (covers()) found_.counted.push_back(chosen_);
       return;
@@ -200,7 +200,7 @@ class Enumerator {
   }
 
   void choose_others(std::size_t p) {
-    if (found_.others.size() >= kMaxVariants) return;
+    if (found_.others.size() >= max_variants) return;
     if (p == pairs_.size()) {
       if (!is_counted() && free_without_outer()) found_.others.push_back(chosen_);
       return;

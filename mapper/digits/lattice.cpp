@@ -10,12 +10,12 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t kMaxEntry = std::int64_t{1} << 31;
-constexpr std::size_t kMaxVectors = 256;
-constexpr int kMaxSums = 20'000;
+constexpr std::int64_t max_entry = std::int64_t{1} << 31;
+constexpr std::size_t max_vectors = 256;
+constexpr int max_sums = 20'000;
 
 bool is_small(const IntVector& v) {
-  return std::all_of(v.begin(), v.end(), [](std::int64_t x) { return std::abs(x) < kMaxEntry; });
+  return std::all_of(v.begin(), v.end(), [](std::int64_t x) { return std::abs(x) < max_entry; });
 }
 bool is_zero(const IntVector& v) {
   return std::all_of(v.begin(), v.end(), [](std::int64_t x) { return x == 0; });
@@ -63,7 +63,7 @@ bool complete(std::vector<IntVector>& vectors) {
   int sums = 0;
   for (std::size_t second = 1; second < vectors.size(); ++second) {
     for (std::size_t first = 0; first < second; ++first) {
-      if (++sums > kMaxSums || vectors.size() > kMaxVectors) return false;
+      if (++sums > max_sums || vectors.size() > max_vectors) return false;
       const IntVector remainder = normal_form(minus(vectors[first], -1, vectors[second]), vectors);
       if (is_zero(remainder)) continue;
       if (!is_small(remainder)) return false;
@@ -112,16 +112,16 @@ std::vector<std::vector<std::size_t>> components(const std::vector<IntVector>& r
   return result;
 }
 
-constexpr std::int64_t kPrime = (std::int64_t{1} << 61) - 1;
+constexpr std::int64_t field_prime = (std::int64_t{1} << 61) - 1;
 std::int64_t mul_mod(std::int64_t a, std::int64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b);  // both in [0, p)
-  const auto folded = static_cast<std::int64_t>(product & static_cast<unsigned __int128>(kPrime)) +
+  const auto folded = static_cast<std::int64_t>(product & static_cast<unsigned __int128>(field_prime)) +
                       static_cast<std::int64_t>(product >> 61U);  // 2^61 is 1
-  return folded >= kPrime ? folded - kPrime : folded;
+  return folded >= field_prime ? folded - field_prime : folded;
 }
 std::int64_t inverse_mod(std::int64_t a) {
   std::int64_t result = 1;
-  for (std::int64_t e = kPrime - 2; e > 0; e >>= 1, a = mul_mod(a, a)) {
+  for (std::int64_t e = field_prime - 2; e > 0; e >>= 1, a = mul_mod(a, a)) {
     if ((e & 1) != 0) result = mul_mod(result, a);
   }
   return result;
@@ -226,7 +226,7 @@ bool independent(const std::vector<IntVector>& given) {
       if (parallel(given[i], given[j])) return false;
   std::vector<IntVector> vectors = given;
   for (auto& v : vectors)
-    for (auto& x : v) x = floor_mod(x, kPrime);
+    for (auto& x : v) x = floor_mod(x, field_prime);
   for (std::size_t row = 0; row < vectors.size(); ++row) {
     const auto& v = vectors[row];
     const auto lead = std::find_if(v.begin(), v.end(), [](std::int64_t x) { return x != 0; }) - v.begin();
@@ -237,7 +237,7 @@ bool independent(const std::vector<IntVector>& given) {
       const std::int64_t factor = mul_mod(vectors[other][c], inverse);
       if (factor == 0) continue;
       for (std::size_t i = 0; i < v.size(); ++i) {
-        vectors[other][i] = floor_mod(vectors[other][i] - mul_mod(factor, vectors[row][i]), kPrime);
+        vectors[other][i] = floor_mod(vectors[other][i] - mul_mod(factor, vectors[row][i]), field_prime);
       }
     }
   }
@@ -246,12 +246,12 @@ bool independent(const std::vector<IntVector>& given) {
 
 IntVector RowSpan::reduced(const IntVector& v) const {
   IntVector remainder = v;
-  for (auto& x : remainder) x = floor_mod(x, kPrime);
+  for (auto& x : remainder) x = floor_mod(x, field_prime);
   for (const auto& [lead, row] : rows_) {
     const std::int64_t factor = remainder[lead];
     if (factor == 0) continue;
     for (std::size_t i = 0; i < remainder.size(); ++i)
-      remainder[i] = floor_mod(remainder[i] - mul_mod(factor, row[i]), kPrime);
+      remainder[i] = floor_mod(remainder[i] - mul_mod(factor, row[i]), field_prime);
   }
   return remainder;
 }

@@ -10,7 +10,7 @@
 namespace isamap {
 namespace {
 
-constexpr std::size_t kMaxDirections = 64;
+constexpr std::size_t max_directions = 64;
 
 DirectionSet bit(std::size_t i) { return DirectionSet{1} << i; }
 
@@ -179,10 +179,10 @@ void note_hunger(const Alignment& alignment, Choices& choices) {
 
 /// A unit direction that fits no single slot may be tied to several: their diagonal, of as few slots as possible.
 void add_ties(const Alignment& alignment, Rule rule, Choices& choices) {
-  constexpr std::size_t kMaxSlots = 12;
+  constexpr std::size_t max_slots = 12;
   const std::size_t count = choices.slots.size();
-  if (count > kMaxSlots) choices.complete = false;
-  if (count > kMaxSlots) return;
+  if (count > max_slots) choices.complete = false;
+  if (count > max_slots) return;
   const auto uses_of = [&](SlotSet set) {
     OperandSet all = 0;
     for (std::size_t s = 0; s < count; ++s)
@@ -236,7 +236,7 @@ void add_skews(const Alignment& alignment, Rule rule, Choices& choices) {
       auto found = std::find_if(choices.directions.begin() + static_cast<std::ptrdiff_t>(units),
                                 choices.directions.end(), [&](const Direction& d) { return d.column == column; });
       if (found == choices.directions.end()) {
-        if (choices.directions.size() >= kMaxDirections) {
+        if (choices.directions.size() >= max_directions) {
           choices.complete = false;
           break;
         }

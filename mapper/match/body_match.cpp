@@ -10,14 +10,14 @@
 namespace isamap {
 namespace {
 
-constexpr int kMaxSteps = 20'000;  // trees of nested sums have exponentially many alignments
-constexpr std::size_t kMaxMatches = 64;
+constexpr int max_steps = 20'000;  // trees of nested sums have exponentially many alignments
+constexpr std::size_t max_matches = 64;
 
 enum class Types { exact, ignored };
 
-constexpr int kOpen = -1, kConstant = -2;
+constexpr int open_read = -1, constant_read = -2;
 struct Binding {
-  std::vector<int> reads;  // instruction read -> statement read, kOpen or kConstant
+  std::vector<int> reads;  // instruction read -> statement read, open_read or constant_read
   std::optional<double> constant;
   bool operator==(const Binding&) const = default;
 };
@@ -52,7 +52,7 @@ class Aligner {
   Aligner(Types types, bool with_constant) : types_(types), with_constant_(with_constant) {}
 
   void align(const ScalarExpr& statement, const ScalarExpr& instruction, Binding& binding, const Next& next) {
-    if (++steps_ > kMaxSteps) return;
+    if (++steps_ > max_steps) return;
     const ScalarExpr& a = types_ == Types::exact ? statement : without_casts(statement);
     const ScalarExpr& b = types_ == Types::exact ? instruction : without_casts(instruction);
     if (types_ == Types::exact && a.type != b.type) return;
@@ -70,7 +70,7 @@ class Aligner {
     const auto* k = std::get_if<Read>(&a.op);
     if (k == nullptr) return;
     int& slot = binding.reads[static_cast<std::size_t>(unit_read)];
-    if (slot != kOpen && slot != k->access) return;
+    if (slot != open_read && slot != k->access) return;
     const int before = slot;
     slot = k->access;
     next(binding);
@@ -98,11 +98,11 @@ class Aligner {
     const ScalarExpr* read = plain_read(instruction);
     if (read == nullptr || binding.constant || !representable(value, read->type)) return;
     int& slot = binding.reads[static_cast<std::size_t>(std::get<Read>(read->op).access)];
-    if (slot != kOpen) return;
-    slot = kConstant;
+    if (slot != open_read) return;
+    slot = constant_read;
     binding.constant = value;
     next(binding);
-    binding.reads[static_cast<std::size_t>(std::get<Read>(read->op).access)] = kOpen;
+    binding.reads[static_cast<std::size_t>(std::get<Read>(read->op).access)] = open_read;
     binding.constant.reset();
   }
 
@@ -114,9 +114,9 @@ class Aligner {
 std::vector<Binding> alignments(const Computation& statement, const Computation& instruction, Types types,
                                 bool with_constant = false) {
   std::vector<Binding> found;
-  Binding open{std::vector<int>(instruction.reads.size(), kOpen), {}};
+  Binding open{std::vector<int>(instruction.reads.size(), open_read), {}};
   Aligner(types, with_constant).align(statement.body, instruction.body, open, [&](Binding& binding) {
-    if (binding.constant.has_value() == with_constant && found.size() < kMaxMatches &&
+    if (binding.constant.has_value() == with_constant && found.size() < max_matches &&
         std::find(found.begin(), found.end(), binding) == found.end()) {
       found.push_back(binding);
     }
@@ -130,7 +130,7 @@ std::vector<BodyMatch> matches(const Computation& statement, const Computation& 
   std::vector<BodyMatch> result;
   for (const Binding& binding : alignments(statement, instruction, types, with_constant)) {
     BodyMatch match{{0}, binding.constant};
-    for (const int r : binding.reads) match.operands.push_back(r == kConstant ? access_count(statement) : r + 1);
+    for (const int r : binding.reads) match.operands.push_back(r == constant_read ? access_count(statement) : r + 1);
     result.push_back(std::move(match));
   }
   std::sort(result.begin(), result.end());
@@ -165,12 +165,12 @@ std::string types_in_words(const Computation& c) {
 
 // -- annihilators ----------------------------------------------------------------------------------------
 
-constexpr std::size_t kMaxAnnihilators = 16;
-constexpr double kInfinity = __builtin_inf();
+constexpr std::size_t max_annihilators = 16;
+constexpr double infinite_value = __builtin_inf();
 
 void add_annihilator(std::vector<Annihilator>& to, Annihilator annihilator) {
   std::sort(annihilator.begin(), annihilator.end());
-  if (to.size() < kMaxAnnihilators && std::find(to.begin(), to.end(), annihilator) == to.end())
+  if (to.size() < max_annihilators && std::find(to.begin(), to.end(), annihilator) == to.end())
     to.push_back(std::move(annihilator));
 }
 
@@ -209,7 +209,7 @@ std::vector<Annihilator> reaching_unary(UnaryOp op, const ScalarExpr& a, double 
   if (f.real == nullptr)
     return as_double(result_type(op, a.type), {0, apply_integer(op, a.type, 0)}) == target ? reaching(a, 0)
                                                                                            : std::vector<Annihilator>{};
-  for (const double argument : {0.0, -kInfinity})
+  for (const double argument : {0.0, -infinite_value})
     if (f.real(argument) == target) return reaching(a, argument);
   return {};
 }
@@ -227,11 +227,11 @@ std::vector<Annihilator> reaching_binary(BinaryOp op, const ScalarExpr& a, const
       if (target == 0) return both(reaching(a, 0), reaching(b, 0));
       return infinite ? either(reaching(a, target), reaching(b, -target)) : std::vector<Annihilator>{};
     case BinaryOp::max:
-      return target == kInfinity ? either(reaching(a, target), reaching(b, target))
-                                 : both(reaching(a, target), reaching(b, target));
+      return target == infinite_value ? either(reaching(a, target), reaching(b, target))
+                                      : both(reaching(a, target), reaching(b, target));
     case BinaryOp::min:
-      return target == -kInfinity ? either(reaching(a, target), reaching(b, target))
-                                  : both(reaching(a, target), reaching(b, target));
+      return target == -infinite_value ? either(reaching(a, target), reaching(b, target))
+                                       : both(reaching(a, target), reaching(b, target));
     default:
       return {};
   }
@@ -297,10 +297,12 @@ std::vector<Annihilator> annihilators(const Computation& instruction) {
       all = reaching(instruction.body, 1);
       break;
     case Reduction::max:
-      all = reaching(instruction.body, is_float(type) ? -kInfinity : as_double(type, identity(Reduction::max, type)));
+      all = reaching(instruction.body,
+                     is_float(type) ? -infinite_value : as_double(type, identity(Reduction::max, type)));
       break;
     case Reduction::min:
-      all = reaching(instruction.body, is_float(type) ? kInfinity : as_double(type, identity(Reduction::min, type)));
+      all =
+          reaching(instruction.body, is_float(type) ? infinite_value : as_double(type, identity(Reduction::min, type)));
       break;
     case Reduction::assign:
       break;

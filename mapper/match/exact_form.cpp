@@ -12,8 +12,8 @@
 namespace isamap {
 namespace {
 
-constexpr std::size_t kMaxExactMatches = 64;
-constexpr int kMaxBindings = 4096;
+constexpr std::size_t max_exact_matches = 64;
+constexpr int max_bindings = 4096;
 
 /// The instruction as written, or rerolled.
 struct Form {
@@ -165,7 +165,7 @@ class Matcher {
     const auto of_statement = expand(statement_.body, ranges_of_reads(kernel_, statement_, all));
     if (!of_statement || !of_statement->losses.empty()) return;
     const std::vector<DType> types = read_types(statement_, kernel_.tensors);
-    int budget = kMaxBindings;
+    int budget = max_bindings;
     for (const Form& form : forms_of(instruction_)) {
       const bool saturates =
           form.semantics->reduction == Reduction::saturating_add && statement_.reduction == Reduction::add;
@@ -290,7 +290,7 @@ std::vector<ExactMatch> match_exactly(const Kernel& kernel, StatementId statemen
   const Matcher matcher(kernel, statement, instruction);
   matcher.each([&](const Form& form, const std::vector<int>& binding) {
     const auto expansion = matcher.expansion(form, binding, UsedRanges(kernel.tensors.size(), true));
-    if (expansion && expansion->losses.empty() && result.size() < kMaxExactMatches)
+    if (expansion && expansion->losses.empty() && result.size() < max_exact_matches)
       result.push_back(exact_match(kernel, instruction, matcher, form, binding));
   });
   return result;

@@ -9,7 +9,7 @@
 namespace isamap {
 namespace {
 
-constexpr std::size_t kMaxTerms = 64, kMaxDegree = 8;
+constexpr std::size_t max_terms = 64, max_degree = 8;
 
 /// Coefficients are exact modulo 2^64 until the root's type is known.
 void add_term(Polynomial& to, const std::vector<int>& reads, std::int64_t coefficient) {
@@ -30,7 +30,7 @@ std::optional<Polynomial> product(const Polynomial& a, const Polynomial& b) {
       std::vector<int> reads = left;
       reads.insert(reads.end(), right.begin(), right.end());
       std::sort(reads.begin(), reads.end());
-      if (reads.size() > kMaxDegree || result.size() > kMaxTerms) return std::nullopt;
+      if (reads.size() > max_degree || result.size() > max_terms) return std::nullopt;
       add_term(result, reads, wrapping::mul(x, y));
     }
   }
@@ -134,7 +134,7 @@ class Expander {
     } else {
       return std::nullopt;
     }
-    if (node.polynomial.size() > kMaxTerms) return std::nullopt;
+    if (node.polynomial.size() > max_terms) return std::nullopt;
     if (!fits(node.values, type)) node.values.reset();
     return node;
   }

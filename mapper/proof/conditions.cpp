@@ -32,7 +32,7 @@ OperandSet uses_of(const Alignment& alignment, const DigitStep& digit_step) {
   return set;
 }
 
-constexpr std::int64_t kMaxCounted = 1'000'000;
+constexpr std::int64_t max_counted = 1'000'000;
 
 struct Image {
   IntVector direction;    ///< primitive, first entry positive
@@ -85,8 +85,8 @@ double share_inside(const IterationDomain& domain) {
     if (!spoken_of) continue;
     names.push_back(dim.name);
     extents.push_back(dim.extent);
-    box = checked_mul(box, dim.extent).value_or(kMaxCounted + 1);
-    if (box > kMaxCounted) return 1;
+    box = checked_mul(box, dim.extent).value_or(max_counted + 1);
+    if (box > max_counted) return 1;
   }
   std::vector<CompiledAffine> faces;
   for (const AffineExpr& face : domain.faces) faces.emplace_back(face, names);

@@ -65,7 +65,7 @@ class Differences {
   }
 
  private:
-  static constexpr std::int64_t kMaxVisits = 200'000;
+  static constexpr std::int64_t max_visits = 200'000;
 
   /// A sum over the group that must end within -most..most: the difference of two counters of a dim in one call, or a
   /// row that must not change.
@@ -120,7 +120,7 @@ class Differences {
 
   void visit(std::size_t i) {
     if (truth_ == Truth::no || !within_limits(i)) return;
-    if (++visits_ > kMaxVisits) {
+    if (++visits_ > max_visits) {
       truth_ = Truth::unknown;
       return;
     }
@@ -134,7 +134,7 @@ class Differences {
       for (Limit& one : limits_) one.sum += one.weights[i] * (step - steps_[w]);
       steps_[w] = step;
     };
-    for (std::int64_t step = 1 - digit_steps_[w].extent; step < digit_steps_[w].extent && visits_ <= kMaxVisits;
+    for (std::int64_t step = 1 - digit_steps_[w].extent; step < digit_steps_[w].extent && visits_ <= max_visits;
          ++step) {
       step_to(step);
       visit(i + 1);

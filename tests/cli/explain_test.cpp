@@ -14,10 +14,10 @@
 namespace isamap::cli_test {
 namespace {
 
-const std::string kGolden = std::string(ISAMAP_SOURCE_DIR) + "/tests/golden/explain.txt";
+const std::string golden_file = std::string(ISAMAP_SOURCE_DIR) + "/tests/golden/explain.txt";
 
 /// Units with what the models do not have: sums that saturate, sums written out, outputs that are written anew.
-const char kPairs[] = R"yaml(hardware: pairs
+const char pairs_yaml[] = R"yaml(hardware: pairs
 units: [{name: core, count: 1}]
 memories:
   - {name: ram, per: core, kind: dram, capacity: 1GiB}
@@ -93,7 +93,7 @@ std::string shown(const Words& words) {
 
 TEST(Explain, WholePagesForEveryKindOfReason) {
   const Folder folder;
-  const std::string pairs = folder.write("pairs.yaml", kPairs);
+  const std::string pairs = folder.write("pairs.yaml", pairs_yaml);
   std::string text;
   for (const Words& words : cases()) {
     Words real = words;
@@ -105,10 +105,10 @@ TEST(Explain, WholePagesForEveryKindOfReason) {
     text += shown(words) + said.out + "\n";
   }
   if (std::getenv("ISAMAP_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream(kGolden, std::ios::binary) << text;
-    GTEST_SKIP() << "written anew: " << kGolden;
+    std::ofstream(golden_file, std::ios::binary) << text;
+    GTEST_SKIP() << "written anew: " << golden_file;
   }
-  EXPECT_EQ(text, read_file(kGolden)) << "ISAMAP_UPDATE_GOLDEN=1 rewrites it";
+  EXPECT_EQ(text, read_file(golden_file)) << "ISAMAP_UPDATE_GOLDEN=1 rewrites it";
 }
 
 /// No change of an instruction is looked for.
@@ -128,7 +128,7 @@ TEST(Explain, TheSameAsJson) {
   const Folder folder;
   const Said said =
       isamap(formula("C[i,j] += A[i,k]*B[k,j]", "i=16,j=16,k=32", "A=u8,B=s8,C=s32",
-                     {"--target", folder.write("pairs.yaml", kPairs), "--json", "--instruction", "pair_dot"}));
+                     {"--target", folder.write("pairs.yaml", pairs_yaml), "--json", "--instruction", "pair_dot"}));
   EXPECT_EQ(said.code, 3);
   const auto json = nlohmann::json::parse(said.out);
   ASSERT_EQ(json["refusals"].size(), 1u) << said.out;

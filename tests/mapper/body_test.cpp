@@ -24,39 +24,40 @@ std::string matches(const std::string& kernel, const std::string& unit, const Ty
   return text.empty() ? body_mismatch(a.statements[0], a.tensors, instruction).text : text;
 }
 
-const Types kS8U8{{"A", DType::s8}, {"B", DType::u8}};
-const std::string kProduct = "C[i,j] += A[i,k] * B[k,j]";
+const Types s8_u8_types{{"A", DType::s8}, {"B", DType::u8}};
+const std::string product_text = "C[i,j] += A[i,k] * B[k,j]";
 
 TEST(Bodies, BothOrdersWhereTypesAllow) {
-  EXPECT_EQ(matches(kProduct, kProduct, kS8, kS8), "012 021 ");
-  EXPECT_EQ(matches(kProduct, kProduct, kU8S8, kU8S8), "012 ");
-  EXPECT_EQ(matches(kProduct, kProduct, kS8U8, kU8S8), "021 ");
+  EXPECT_EQ(matches(product_text, product_text, s8_types, s8_types), "012 021 ");
+  EXPECT_EQ(matches(product_text, product_text, u8_s8_types, u8_s8_types), "012 ");
+  EXPECT_EQ(matches(product_text, product_text, s8_u8_types, u8_s8_types), "021 ");
   EXPECT_EQ(matches("C[i,j] += A[i,k] - B[k,j]", "C[i,j] += A[i,k] - B[k,j]", {}, {}), "012 ");
 }
 
 TEST(Bodies, TypesAreExact) {
-  EXPECT_EQ(matches(kProduct, kProduct, kS8, kU8S8),
+  EXPECT_EQ(matches(product_text, product_text, s8_types, u8_s8_types),
             "dtype: the instruction computes s32(A) * s32(B) (u8 by s8 into s32) exactly; the statement has "
             "s32(A) * s32(B) (s8 by s8 into s32)");
-  EXPECT_EQ(matches(kProduct, "C[i,j] += sat_s16(A[i,k] * B[k,j])", kU8S8, kU8S8).substr(0, 6), "dtype:");
-  EXPECT_EQ(matches(kProduct, "C[i,j] max= A[i,k] * B[k,j]", {}, {}),
+  EXPECT_EQ(matches(product_text, "C[i,j] += sat_s16(A[i,k] * B[k,j])", u8_s8_types, u8_s8_types).substr(0, 6),
+            "dtype:");
+  EXPECT_EQ(matches(product_text, "C[i,j] max= A[i,k] * B[k,j]", {}, {}),
             "reduction: the instruction combines with max=, the statement with +=");
-  EXPECT_EQ(matches(kProduct, "C[i,j] += A[i,k] + B[k,j]", {}, {}),
+  EXPECT_EQ(matches(product_text, "C[i,j] += A[i,k] + B[k,j]", {}, {}),
             "body: the instruction computes A + B; the statement computes A * B");
 }
 
 TEST(Bodies, MismatchesHaveKinds) {
   const auto kind = [](const std::string& text, const Types& types) {
-    const Kernel given = kernel_of(kProduct, {{"i", 4}, {"j", 4}, {"k", 4}}, kS8);
+    const Kernel given = kernel_of(product_text, {{"i", 4}, {"j", 4}, {"k", 4}}, s8_types);
     const Kernel unit = kernel_of(text, {{"i", 4}, {"j", 4}, {"k", 4}}, types);
     Instruction instruction;
     instruction.tensors = unit.tensors;
     instruction.semantics = unit.statements;
     return body_mismatch(given.statements[0], given.tensors, instruction).kind;
   };
-  EXPECT_EQ(kind(kProduct, kU8S8), Reason::Kind::dtype);
-  EXPECT_EQ(kind("C[i,j] max= A[i,k] * B[k,j]", kS8), Reason::Kind::reduction);
-  EXPECT_EQ(kind("C[i,j] += A[i,k] + B[k,j]", kS8), Reason::Kind::body);
+  EXPECT_EQ(kind(product_text, u8_s8_types), Reason::Kind::dtype);
+  EXPECT_EQ(kind("C[i,j] max= A[i,k] * B[k,j]", s8_types), Reason::Kind::reduction);
+  EXPECT_EQ(kind("C[i,j] += A[i,k] + B[k,j]", s8_types), Reason::Kind::body);
   EXPECT_LT(Reason::Kind::dims, Reason::Kind::saturation);
 }
 

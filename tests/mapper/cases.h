@@ -12,7 +12,7 @@ namespace isamap::testing {
 
 using Sizes = std::map<std::string, std::int64_t>;
 using Types = std::map<std::string, DType>;
-inline const Types kS8{{"A", DType::s8}, {"B", DType::s8}}, kU8S8{{"A", DType::u8}, {"B", DType::s8}};
+inline const Types s8_types{{"A", DType::s8}, {"B", DType::s8}}, u8_s8_types{{"A", DType::u8}, {"B", DType::s8}};
 
 inline DType type_of(const Types& types, const std::string& tensor, DType otherwise) {
   const auto found = types.find(tensor);

@@ -23,23 +23,23 @@ std::string list(const Kernel& kernel, const Instruction& instruction, Rule rule
   return text;
 }
 
-const Instruction kMatrix = matrix_unit(16, 16, 16);
-const Instruction kVector = instruction_of("C[j] += A[j] * B[j]", {{"j", 16}});
-const Instruction kBroadcast = instruction_of("C[j] += A[] * B[j]", {{"j", 16}});
-const Instruction kDot = instruction_of("C[i] += A[i,x] * B[i,x]", {{"i", 8}, {"x", 4}});
-const Instruction kOuter = instruction_of("C[i] += A[x] * B[i,x]", {{"i", 16}, {"x", 4}});
+const Instruction matrix_form = matrix_unit(16, 16, 16);
+const Instruction vector_form = instruction_of("C[j] += A[j] * B[j]", {{"j", 16}});
+const Instruction broadcast_form = instruction_of("C[j] += A[] * B[j]", {{"j", 16}});
+const Instruction dot_form = instruction_of("C[i] += A[i,x] * B[i,x]", {{"i", 8}, {"x", 4}});
+const Instruction outer_form = instruction_of("C[i] += A[x] * B[i,x]", {{"i", 16}, {"x", 4}});
 
 TEST(AccessCounts, MatrixUnit) {
-  EXPECT_EQ(count(gemm(20, 30, 40), kMatrix, Rule::access), 1U);
-  EXPECT_EQ(count(conv1d(), kMatrix, Rule::access), 9U);
-  EXPECT_EQ(count(conv2d(), kMatrix, Rule::access), 49U);
-  EXPECT_EQ(count(depthwise2d(), kMatrix, Rule::access), 0U);
+  EXPECT_EQ(count(gemm(20, 30, 40), matrix_form, Rule::access), 1U);
+  EXPECT_EQ(count(conv1d(), matrix_form, Rule::access), 9U);
+  EXPECT_EQ(count(conv2d(), matrix_form, Rule::access), 49U);
+  EXPECT_EQ(count(depthwise2d(), matrix_form, Rule::access), 0U);
 }
 
 TEST(AccessCounts, OneInputWithoutTheVectorDim) {
-  EXPECT_EQ(count(gemm(20, 30, 40), kOuter, Rule::access), 1U);
-  EXPECT_EQ(count(conv1d(), kOuter, Rule::access), 3U);
-  EXPECT_EQ(count(conv2d(), kOuter, Rule::access), 7U);
+  EXPECT_EQ(count(gemm(20, 30, 40), outer_form, Rule::access), 1U);
+  EXPECT_EQ(count(conv1d(), outer_form, Rule::access), 3U);
+  EXPECT_EQ(count(conv2d(), outer_form, Rule::access), 7U);
 }
 
 TEST(AccessCounts, JoinedDimsAreOneClass) {
@@ -50,12 +50,12 @@ TEST(AccessCounts, JoinedDimsAreOneClass) {
 }
 
 TEST(AccessCounts, AllThreeOperandsAlongTheVector) {
-  EXPECT_EQ(list(depthwise2d(), kVector, Rule::access), "unit(j = c) O <- I, F kinds axis; fill j -> 0\n");
+  EXPECT_EQ(list(depthwise2d(), vector_form, Rule::access), "unit(j = c) O <- I, F kinds axis; fill j -> 0\n");
 }
 
 TEST(AccessCounts, BroadcastFormOfDepthwise) {
   EXPECT_EQ(list(kernel_of("O[c,p,q] += I[c,p+r,q+s] * F[c,r,s]", {{"c", 5}, {"p", 16}, {"q", 5}, {"r", 3}, {"s", 2}}),
-                 kBroadcast, Rule::access),
+                 broadcast_form, Rule::access),
             "unit(j = p) O <- F, I kinds exchange\n"
             "unit(j = q) O <- F, I kinds exchange; fill j -> 0\n"
             "unit(j = p.q) O <- F, I kinds exchange\n"
@@ -65,16 +65,16 @@ TEST(AccessCounts, BroadcastFormOfDepthwise) {
 }
 
 TEST(FullCounts, RepeatedInputsAndVirtualDims) {
-  EXPECT_EQ(count(conv1d(), kVector, Rule::full), 7U);
-  EXPECT_EQ(count(conv2d(), kVector, Rule::full), 15U);
-  EXPECT_EQ(count(gemm(20, 30, 40), kDot, Rule::full), 3U);
-  EXPECT_EQ(count(conv1d(), kDot, Rule::full), 21U);
-  EXPECT_EQ(count(conv2d(), kDot, Rule::full), 105U);
-  EXPECT_EQ(count(depthwise2d(), kDot, Rule::full), 45U);
-  EXPECT_EQ(count(gemm(20, 30, 40), kMatrix, Rule::full), 1U);
-  EXPECT_EQ(count(gemm(20, 30, 40), kMatrix, Rule::all), 8U);
-  EXPECT_EQ(count(conv1d(), kVector, Rule::all), 8U);
-  EXPECT_EQ(count(conv2d(), kVector, Rule::all), 16U);
+  EXPECT_EQ(count(conv1d(), vector_form, Rule::full), 7U);
+  EXPECT_EQ(count(conv2d(), vector_form, Rule::full), 15U);
+  EXPECT_EQ(count(gemm(20, 30, 40), dot_form, Rule::full), 3U);
+  EXPECT_EQ(count(conv1d(), dot_form, Rule::full), 21U);
+  EXPECT_EQ(count(conv2d(), dot_form, Rule::full), 105U);
+  EXPECT_EQ(count(depthwise2d(), dot_form, Rule::full), 45U);
+  EXPECT_EQ(count(gemm(20, 30, 40), matrix_form, Rule::full), 1U);
+  EXPECT_EQ(count(gemm(20, 30, 40), matrix_form, Rule::all), 8U);
+  EXPECT_EQ(count(conv1d(), vector_form, Rule::all), 8U);
+  EXPECT_EQ(count(conv2d(), vector_form, Rule::all), 16U);
 }
 
 /// No two dims of this unit are used by all operands that b moves, three are.
@@ -93,22 +93,22 @@ TEST(FullCounts, TiesOfThree) {
 
 TEST(FullCounts, StencilsDotsAndOuterProducts) {
   const Kernel stencil = kernel_of("O[p,q] += I[p+r,q+s] * F[r,s]", {{"p", 5}, {"q", 6}, {"r", 3}, {"s", 3}});
-  EXPECT_EQ(count(stencil, kMatrix, Rule::full), 53U);
-  EXPECT_EQ(list(kernel_of("O[] += A[k] * B[k]", {{"k", 16}}), kMatrix, Rule::full),
+  EXPECT_EQ(count(stencil, matrix_form, Rule::full), 53U);
+  EXPECT_EQ(list(kernel_of("O[] += A[k] * B[k]", {{"k", 16}}), matrix_form, Rule::full),
             "unit(i = -, j = -, k = k) O <- A, B kinds virtual; fill i -> 0; fill j -> 0\n"
             "unit(i = -, j = -, k = k) O <- B, A kinds virtual exchange; fill i -> 0; fill j -> 0\n");
-  EXPECT_EQ(count(kernel_of("O[i,j] += A[i] * B[j]", {{"i", 16}, {"j", 16}}), kMatrix, Rule::full), 1U);
+  EXPECT_EQ(count(kernel_of("O[i,j] += A[i] * B[j]", {{"i", 16}, {"j", 16}}), matrix_form, Rule::full), 1U);
 }
 
 TEST(Lists, GemmOnAVectorUnit) {
-  EXPECT_EQ(list(gemm(16, 32, 4), kVector, Rule::full),
+  EXPECT_EQ(list(gemm(16, 32, 4), vector_form, Rule::full),
             "unit(j = i) C <- A, B kinds replicate\n"
             "unit(j = j) C <- A, B kinds replicate\n"
             "unit(j = i.j) C <- A, B kinds replicate\n");
 }
 
 TEST(Lists, MatrixTimesVectorLeavesADimVirtual) {
-  EXPECT_EQ(list(kernel_of("C[i] += A[i,k] * B[k]", {{"i", 16}, {"k", 16}}), kMatrix, Rule::full),
+  EXPECT_EQ(list(kernel_of("C[i] += A[i,k] * B[k]", {{"i", 16}, {"k", 16}}), matrix_form, Rule::full),
             "unit(i = i, j = -, k = k) C <- A, B kinds virtual; fill j -> 0\n"
             "unit(i = -, j = i, k = k) C <- B, A kinds virtual exchange; fill i -> 0\n");
 }
@@ -121,8 +121,8 @@ TEST(Lists, ScalarInstructionsTakeEverything) {
 TEST(Lists, AScatterCutsTheFinerDigit) {
   const Kernel scatter =
       kernel_of("O[n,k,2*p+r] += I[n,c,p] * F[k,c,r]", {{"n", 2}, {"k", 5}, {"c", 3}, {"p", 4}, {"r", 3}});
-  EXPECT_EQ(count(scatter, kMatrix, Rule::access), 9U);
-  for (const Mapping& mapping : map_one(scatter, kMatrix, Rule::access).mappings) {
+  EXPECT_EQ(count(scatter, matrix_form, Rule::access), 9U);
+  for (const Mapping& mapping : map_one(scatter, matrix_form, Rule::access).mappings) {
     bool has_p = false;
     std::int64_t r = 0;
     for (const auto& digits : mapping.dims) {
@@ -131,24 +131,24 @@ TEST(Lists, AScatterCutsTheFinerDigit) {
         if (digit.column == AffineExpr::dim("r")) r = digit.extent;
       }
     }
-    EXPECT_TRUE(!has_p || r == 0 || r == 2) << shown(mapping, scatter, kMatrix);
+    EXPECT_TRUE(!has_p || r == 0 || r == 2) << shown(mapping, scatter, matrix_form);
   }
 }
 
 TEST(Lists, EqualDimsOfASymmetricInstructionAreOne) {
-  EXPECT_EQ(map_one(gemm(20, 30, 40), kVector, Rule::full).mappings.size(), 3U);  // A, B interchangeable
-  EXPECT_EQ(map_one(gemm(20, 30, 40), kMatrix, Rule::full).mappings.size(), 2U);  // layouts differ: [i,k], [k,j]
+  EXPECT_EQ(map_one(gemm(20, 30, 40), vector_form, Rule::full).mappings.size(), 3U);  // A, B interchangeable
+  EXPECT_EQ(map_one(gemm(20, 30, 40), matrix_form, Rule::full).mappings.size(), 2U);  // layouts differ: [i,k], [k,j]
 }
 
 TEST(Lists, UnitAndZeroExtents) {
-  EXPECT_EQ(list(gemm(1, 32, 16), kMatrix, Rule::access),
+  EXPECT_EQ(list(gemm(1, 32, 16), matrix_form, Rule::access),
             "unit(i = i, j = j, k = k) C <- A, B kinds axis; fill i -> 0\n"
             "unit(i = j, j = i, k = k) C <- B, A kinds exchange; fill j -> 0\n");
-  const PairMappings none = map_one(gemm(0, 32, 16), kMatrix, Rule::access);
+  const PairMappings none = map_one(gemm(0, 32, 16), matrix_form, Rule::access);
   ASSERT_EQ(none.mappings.size(), 2U);
   EXPECT_EQ(none.mappings[0].utilisation, 0);
   EXPECT_EQ(count(kernel_of("O[n,k,p] += I[n,c,p+r] * F[k,c,r]", {{"n", 1}, {"k", 5}, {"c", 3}, {"p", 6}, {"r", 1}}),
-                  kMatrix, Rule::access),
+                  matrix_form, Rule::access),
             1U);
 }
 
@@ -175,7 +175,7 @@ TEST(Bounds, ManyDimsAnswerQuickly) {
   };
   const Kernel kernel = kernel_of(close(out) + " += " + close(first) + " * " + close(second), sizes);
   for (const Rule rule : {Rule::access, Rule::full, Rule::all}) {
-    for (const Instruction* unit : {&kMatrix, &kVector, &kDot}) {
+    for (const Instruction* unit : {&matrix_form, &vector_form, &dot_form}) {
       const double start = cost::processor_seconds();
       const PairMappings result = map_one(kernel, *unit, rule);
       const double spent = cost::processor_seconds() - start;

@@ -13,11 +13,11 @@
 namespace isamap::testing {
 namespace {
 
-const Types kBytes{{"A", DType::u8}, {"B", DType::s8}};
+const Types u8_s8_operands{{"A", DType::u8}, {"B", DType::s8}};
 
 Kernel dot(const std::string& text, std::optional<std::pair<double, double>> a,
            std::optional<std::pair<double, double>> b, DType result, std::int64_t k) {
-  Kernel kernel = kernel_of(text, {{"i", 4}, {"j", 4}, {"k", k}}, kBytes, result);
+  Kernel kernel = kernel_of(text, {{"i", 4}, {"j", 4}, {"k", k}}, u8_s8_operands, result);
   for (Tensor& tensor : kernel.tensors) {
     if (tensor.name == "A") tensor.range = a;
     if (tensor.name == "B") tensor.range = b;
@@ -35,25 +35,25 @@ std::string answer(const Kernel& kernel, const Instruction& instruction) {
   return text;
 }
 
-const std::string kDotText = "C[i,j] += A[i,k] * B[k,j]";
-const std::string kPair = "C[j] += s32(sat_s16(s32(A[j,0])*s32(B[j,0]) + s32(A[j,1])*s32(B[j,1])))";
+const std::string dot_text = "C[i,j] += A[i,k] * B[k,j]";
+const std::string pair_text = "C[j] += s32(sat_s16(s32(A[j,0])*s32(B[j,0]) + s32(A[j,1])*s32(B[j,1])))";
 
 TEST(Exact, PairSumsThatCannotSaturate) {
-  const Instruction pair = instruction_of(kPair, {{"j", 4}}, kBytes);
-  EXPECT_EQ(answer(dot(kDotText, {{0, 127}}, {}, DType::s32, 8), pair),
+  const Instruction pair = instruction_of(pair_text, {{"j", 4}}, u8_s8_operands);
+  EXPECT_EQ(answer(dot(dot_text, {{0, 127}}, {}, DType::s32, 8), pair),
             "3 mappings, needs A in [0, 127], k: 2 written out");
   EXPECT_EQ(
-      answer(dot(kDotText, {{0, 129}}, {}, DType::s32, 8), pair),
+      answer(dot(dot_text, {{0, 129}}, {}, DType::s32, 8), pair),
       "saturation: s32(A[j,0]) * s32(B[j,0]) + s32(A[j,1]) * s32(B[j,1]) can reach [-33024, 32766], and s16 holds "
       "[-32768, 32767]; with range: [0, 128] on A or range: [-127, 127] on B it would be exact");
   EXPECT_EQ(
-      answer(dot(kDotText, {}, {}, DType::s32, 8), pair),
+      answer(dot(dot_text, {}, {}, DType::s32, 8), pair),
       "saturation: s32(A[j,0]) * s32(B[j,0]) + s32(A[j,1]) * s32(B[j,1]) can reach [-65280, 64770], and s16 holds "
       "[-32768, 32767]; with range: [0, 128] on A or range: [-64, 64] on B it would be exact");
-  EXPECT_EQ(answer(dot(kDotText, {}, {{-64, 64}}, DType::s32, 8), pair),
+  EXPECT_EQ(answer(dot(dot_text, {}, {{-64, 64}}, DType::s32, 8), pair),
             "3 mappings, needs B in [-64, 64], k: 2 written out");
   // Either range is enough: the other one is not required.
-  EXPECT_EQ(answer(dot(kDotText, {{0, 255}}, {{-64, 64}}, DType::s32, 8), pair),
+  EXPECT_EQ(answer(dot(dot_text, {{0, 255}}, {{-64, 64}}, DType::s32, 8), pair),
             "3 mappings, needs B in [-64, 64], k: 2 written out");
 }
 
@@ -83,7 +83,7 @@ TEST(Exact, IntegersOfTheOtherSignedness) {
   }
   // A widened product of bytes differs, unless the values are equal in both types.
   const std::string wide = "C[i,j] += A[i,k] * B[k,j]";
-  const Instruction unit = instruction_of(wide, {{"i", 4}, {"j", 4}, {"k", 4}}, kS8);
+  const Instruction unit = instruction_of(wide, {{"i", 4}, {"j", 4}, {"k", 4}}, s8_types);
   const Types u8{{"A", DType::u8}, {"B", DType::u8}};
   Kernel kernel = kernel_of(wide, {{"i", 4}, {"j", 4}, {"k", 4}}, u8);
   EXPECT_NE(answer(kernel, unit).find("can reach [0, 255], and s8 holds [-128, 127]"), std::string::npos)
@@ -95,19 +95,19 @@ TEST(Exact, IntegersOfTheOtherSignedness) {
 
 TEST(Exact, NeighboursInOneIndexAreADimToo) {
   const std::string text = "C[j] += s32(sat_s16(s32(A[2*j])*s32(B[2*j]) + s32(A[2*j+1])*s32(B[2*j+1])))";
-  EXPECT_EQ(answer(dot(kDotText, {{0, 127}}, {}, DType::s32, 8), instruction_of(text, {{"j", 4}}, kBytes)),
+  EXPECT_EQ(answer(dot(dot_text, {{0, 127}}, {}, DType::s32, 8), instruction_of(text, {{"j", 4}}, u8_s8_operands)),
             "3 mappings, needs A in [0, 127], k: 2 written out");
 }
 
 TEST(Exact, AnInstructionThatOverwritesAddsUpEverythingAtOnce) {
   const Instruction unit = instruction_of("C[j] = sat_s16(s32(A[j,0])*s32(B[j,0]) + s32(A[j,1])*s32(B[j,1]))",
-                                          {{"j", 4}}, kBytes, DType::s16);
-  EXPECT_EQ(answer(dot(kDotText, {{0, 127}}, {}, DType::s16, 2), unit),
+                                          {{"j", 4}}, u8_s8_operands, DType::s16);
+  EXPECT_EQ(answer(dot(dot_text, {{0, 127}}, {}, DType::s16, 2), unit),
             "3 mappings, needs A in [0, 127], k: 2 written out");
   EXPECT_EQ(
-      answer(dot(kDotText, {{0, 127}}, {}, DType::s16, 4), unit),
+      answer(dot(dot_text, {{0, 127}}, {}, DType::s16, 4), unit),
       "each call overwrites C, so one call must compute the whole sum: instruction dim k takes 2, the sum needs 4");
-  Kernel updates = dot(kDotText, {{0, 127}}, {}, DType::s16, 2);
+  Kernel updates = dot(dot_text, {{0, 127}}, {}, DType::s16, 2);
   updates.tensors[0].inout = true;
   EXPECT_EQ(answer(updates, unit), "each call overwrites C, but C holds a value that the statement adds to");
 }
@@ -124,16 +124,16 @@ TEST(Exact, OverwrittenWindowsAreDecidedWithoutTheSolver) {
 }
 
 TEST(Exact, SumsThatSaturateOnlyWhereTheyCannot) {
-  const Instruction unit = instruction_of("C[j] sat+= s32(A[k,j]) * s32(B[k,j])", {{"j", 4}, {"k", 4}}, kBytes);
-  EXPECT_EQ(answer(dot(kDotText, {}, {}, DType::s32, 8), unit), "3 mappings");
-  EXPECT_EQ(answer(dot(kDotText, {}, {}, DType::s32, 1 << 17), unit),
+  const Instruction unit = instruction_of("C[j] sat+= s32(A[k,j]) * s32(B[k,j])", {{"j", 4}, {"k", 4}}, u8_s8_operands);
+  EXPECT_EQ(answer(dot(dot_text, {}, {}, DType::s32, 8), unit), "3 mappings");
+  EXPECT_EQ(answer(dot(dot_text, {}, {}, DType::s32, 1 << 17), unit),
             "saturation: 131072 * s64(s32(A[k,j]) * s32(B[k,j])) can reach [-4278190080, 4244766720], and s32 holds "
             "[-2147483648, 2147483647]; with range: [0, 128] on A or range: [-64, 64] on B it would be exact");
-  EXPECT_EQ(answer(dot(kDotText, {{0, 127}}, {}, DType::s32, 1 << 17), unit), "3 mappings, needs A in [0, 127]");
+  EXPECT_EQ(answer(dot(dot_text, {{0, 127}}, {}, DType::s32, 1 << 17), unit), "3 mappings, needs A in [0, 127]");
   const Instruction pair =
-      instruction_of("C[j] sat+= s32(A[j,0])*s32(B[j,0]) + s32(A[j,1])*s32(B[j,1])", {{"j", 4}}, kBytes);
-  EXPECT_EQ(answer(dot(kDotText, {}, {}, DType::s32, 9), pair), "3 mappings, k: 2 written out");
-  Kernel updates = dot(kDotText, {}, {}, DType::s32, 8);
+      instruction_of("C[j] sat+= s32(A[j,0])*s32(B[j,0]) + s32(A[j,1])*s32(B[j,1])", {{"j", 4}}, u8_s8_operands);
+  EXPECT_EQ(answer(dot(dot_text, {}, {}, DType::s32, 9), pair), "3 mappings, k: 2 written out");
+  Kernel updates = dot(dot_text, {}, {}, DType::s32, 8);
   updates.tensors[0].inout = true;
   EXPECT_EQ(answer(updates, unit),
             "saturation: 8 * s64(s32(A[k,j]) * s32(B[k,j])) can reach [-2147744768, 2147742727], and s32 holds "
@@ -142,8 +142,8 @@ TEST(Exact, SumsThatSaturateOnlyWhereTheyCannot) {
 
 /// What an earlier statement wrote is added to, whatever it is.
 TEST(Exact, SumsThatSaturateBeginWithWhatWasWrittenBefore) {
-  const Instruction unit = instruction_of("C[j] sat+= s32(A[k,j]) * s32(B[k,j])", {{"j", 4}, {"k", 4}}, kBytes);
-  Kernel begun = dot(kDotText, {}, {}, DType::s32, 8);
+  const Instruction unit = instruction_of("C[j] sat+= s32(A[k,j]) * s32(B[k,j])", {{"j", 4}, {"k", 4}}, u8_s8_operands);
+  Kernel begun = dot(dot_text, {}, {}, DType::s32, 8);
   Computation copy;
   copy.name = "begin";
   copy.write = begun.statements.front().write;
@@ -196,10 +196,11 @@ TEST(Exact, SumsThatSaturateAgainstTheWorstTerms) {
 }
 
 TEST(Exact, SingleProductsKeepTheirDims) {
-  const Instruction unit = instruction_of("C[j] += s32(sat_s16(A[k,j] * B[k,j]))", {{"j", 4}, {"k", 4}}, kBytes);
-  EXPECT_EQ(answer(dot(kDotText, {}, {}, DType::s32, 8), unit), "3 mappings");  // 255 * -128 is an s16
+  const Instruction unit =
+      instruction_of("C[j] += s32(sat_s16(A[k,j] * B[k,j]))", {{"j", 4}, {"k", 4}}, u8_s8_operands);
+  EXPECT_EQ(answer(dot(dot_text, {}, {}, DType::s32, 8), unit), "3 mappings");  // 255 * -128 is an s16
   const Types both{{"A", DType::s8}, {"B", DType::s8}};
-  const Kernel kernel = kernel_of(kDotText, {{"i", 4}, {"j", 4}, {"k", 8}}, both);
+  const Kernel kernel = kernel_of(dot_text, {{"i", 4}, {"j", 4}, {"k", 8}}, both);
   const Instruction narrow =
       instruction_of("C[j] += s32(sat_s8(s32(A[k,j]) * s32(B[k,j])))", {{"j", 4}, {"k", 4}}, both);
   EXPECT_EQ(
@@ -221,8 +222,8 @@ TEST(Exact, IntegersReassociateAndDistribute) {
 }
 
 TEST(Exact, TheCertificateAsksForAPairThatSaturates) {
-  const Kernel kernel = dot(kDotText, {{0, 127}}, {}, DType::s32, 8);
-  const Instruction unit = instruction_of(kPair, {{"j", 4}}, kBytes);
+  const Kernel kernel = dot(dot_text, {{0, 127}}, {}, DType::s32, 8);
+  const Instruction unit = instruction_of(pair_text, {{"j", 4}}, u8_s8_operands);
   Mapping mapping = map_one(kernel, unit, Rule::full).mappings.at(0);
   mapping.statement = StatementId{0};
   const Alignment alignment = alignment_of(kernel, unit, mapping);

@@ -31,11 +31,11 @@ Advised on(const std::string& name) {
   return {loaded ? loaded->model : HardwareModel{}};
 }
 
-const std::string kByteTypes = "A=u8,B=s8,C=s32";
+const std::string byte_types = "A=u8,B=s8,C=s32";
 
 TEST(LayoutAdvice, SaysWhichOrderWouldDo) {
   const auto advice =
-      on("x86_avx512_vnni").of("C[i,j] += s32(A[i,k]) * s32(B[k,j])", "i=8,j=48,k=64", kByteTypes, "dpbusd_bcast");
+      on("x86_avx512_vnni").of("C[i,j] += s32(A[i,k]) * s32(B[k,j])", "i=8,j=48,k=64", byte_types, "dpbusd_bcast");
   ASSERT_EQ(advice.size(), 1U);
   EXPECT_EQ(advice[0].operand, "B");
   EXPECT_EQ(advice[0].tensor, "B");
@@ -46,13 +46,13 @@ TEST(LayoutAdvice, SaysWhichOrderWouldDo) {
 
 TEST(LayoutAdvice, TheOrderItAsksForNeedsNoMore) {
   auto machine = on("x86_avx512_vnni");
-  EXPECT_TRUE(machine.of("C[i,j] += s32(A[i,k]) * s32(B[j,k])", "i=8,j=48,k=64", kByteTypes, "dpbusd_bcast").empty());
+  EXPECT_TRUE(machine.of("C[i,j] += s32(A[i,k]) * s32(B[j,k])", "i=8,j=48,k=64", byte_types, "dpbusd_bcast").empty());
   EXPECT_TRUE(on("x86_avx512").of("C[i,j] += A[i,k] * B[k,j]", "i=8,j=48,k=64", "", "fma_f32_bcast").empty());
 }
 
 TEST(LayoutAdvice, PaddingHidesNoOrder) {
   const auto advice =
-      on("x86_avx512_vnni").of("C[i,j] += s32(A[i,k]) * s32(B[k,j])", "i=8,j=48,k=63", kByteTypes, "dpbusd_bcast");
+      on("x86_avx512_vnni").of("C[i,j] += s32(A[i,k]) * s32(B[k,j])", "i=8,j=48,k=63", byte_types, "dpbusd_bcast");
   ASSERT_EQ(advice.size(), 1U);
   EXPECT_EQ(advice[0].kernel, "store B as B[j,k]");
 }

@@ -18,18 +18,19 @@ struct Row {
   std::size_t all, in_default;
 };
 
-const std::string kConv1d = "O[n,k,p] += I[n,c,p+r] * F[k,c,r]", kConv2d = "O[n,k,p,q] += I[n,c,p+r,q+s] * F[k,c,r,s]",
-                  kDepthwise2d = "O[n,c,p,q] += I[n,c,p+r,q+s] * F[c,r,s]", kGemm = "C[i,j] += A[i,k] * B[k,j]";
+const std::string conv1d_text = "O[n,k,p] += I[n,c,p+r] * F[k,c,r]",
+                  conv2d_text = "O[n,k,p,q] += I[n,c,p+r,q+s] * F[k,c,r,s]",
+                  depthwise2d_text = "O[n,c,p,q] += I[n,c,p+r,q+s] * F[c,r,s]", gemm_text = "C[i,j] += A[i,k] * B[k,j]";
 
-const std::vector<Row> kMatrixRows = {
-    {"gemm", kGemm, "", "ijk", 8, 1},
-    {"conv1d", kConv1d, "", "nkcpr", 72, 9},
+const std::vector<Row> matrix_rows = {
+    {"gemm", gemm_text, "", "ijk", 8, 1},
+    {"conv1d", conv1d_text, "", "nkcpr", 72, 9},
     {"conv1d stride 2", "O[n,k,p] += I[n,c,2*p+r] * F[k,c,r]", "", "nkcpr", 80, 9},
     {"conv1d dilation 2", "O[n,k,p] += I[n,c,p+2*r] * F[k,c,r]", "", "nkcpr", 72, 9},
     {"conv1d stride 2 dilation 3", "O[n,k,p] += I[n,c,2*p+3*r] * F[k,c,r]", "", "nkcpr", 72, 9},
-    {"conv2d", kConv2d, "", "nkcpqrs", 648, 49},
+    {"conv2d", conv2d_text, "", "nkcpqrs", 648, 49},
     {"depthwise 1-D", "O[n,c,q] += I[n,c,q+s] * F[c,s]", "", "ncqs", 72, 32},
-    {"depthwise 2-D", kDepthwise2d, "", "ncpqrs", 648, 394},
+    {"depthwise 2-D", depthwise2d_text, "", "ncpqrs", 648, 394},
     {"grouped 1-D", "O[n,g,k,p] += I[n,g,c,p+r] * F[g,k,c,r]", "", "ngkcpr", 288, 9},
     {"stencil 1-D", "O[q] += I[q+s] * F[s]", "", "qs", 9, 3},
     {"stencil 2-D", "O[p,q] += I[p+r,q+s] * F[r,s]", "", "pqrs", 81, 53},
@@ -57,7 +58,7 @@ std::size_t whole_count(const Kernel& kernel, const Instruction& unit, Rule rule
 }
 
 TEST(Table, MatrixUnit) {
-  for (const Row& row : kMatrixRows) {
+  for (const Row& row : matrix_rows) {
     EXPECT_EQ(whole_count(large(row), matrix_unit(4, 2, 4), Rule::all), row.all) << row.name;
     EXPECT_EQ(whole_count(large(row), matrix_unit(4, 2, 4), Rule::full), row.in_default) << row.name;
   }
@@ -72,18 +73,18 @@ TEST(Table, OtherUnits) {
     const Kernel k = large({"", kernel, "", sizes, 0, 0});
     return std::to_string(whole_count(k, unit, Rule::all)) + "/" + std::to_string(whole_count(k, unit, Rule::full));
   };
-  EXPECT_EQ(counts(kConv1d, "nkcpr", vector), "8/7");
-  EXPECT_EQ(counts(kConv2d, "nkcpqrs", vector), "16/15");
-  EXPECT_EQ(counts(kGemm, "ijk", dot), "8/3");
-  EXPECT_EQ(counts(kConv1d, "nkcpr", dot), "32/21");
-  EXPECT_EQ(counts(kConv2d, "nkcpqrs", dot), "128/105");
-  EXPECT_EQ(counts(kDepthwise2d, "ncpqrs", dot), "64/45");
-  EXPECT_EQ(counts(kGemm, "ijk", broadcast), "8/1");
-  EXPECT_EQ(counts(kConv1d, "nkcpr", broadcast), "48/3");
-  EXPECT_EQ(counts(kConv2d, "nkcpqrs", broadcast), "288/7");
-  EXPECT_EQ(counts(kDepthwise2d, "ncpqrs", broadcast), "144/60");
-  EXPECT_EQ(counts(kGemm, "ijk", joined), "8/1");
-  EXPECT_EQ(counts(kConv1d, "nkcpr", joined), "72/9");
+  EXPECT_EQ(counts(conv1d_text, "nkcpr", vector), "8/7");
+  EXPECT_EQ(counts(conv2d_text, "nkcpqrs", vector), "16/15");
+  EXPECT_EQ(counts(gemm_text, "ijk", dot), "8/3");
+  EXPECT_EQ(counts(conv1d_text, "nkcpr", dot), "32/21");
+  EXPECT_EQ(counts(conv2d_text, "nkcpqrs", dot), "128/105");
+  EXPECT_EQ(counts(depthwise2d_text, "ncpqrs", dot), "64/45");
+  EXPECT_EQ(counts(gemm_text, "ijk", broadcast), "8/1");
+  EXPECT_EQ(counts(conv1d_text, "nkcpr", broadcast), "48/3");
+  EXPECT_EQ(counts(conv2d_text, "nkcpqrs", broadcast), "288/7");
+  EXPECT_EQ(counts(depthwise2d_text, "ncpqrs", broadcast), "144/60");
+  EXPECT_EQ(counts(gemm_text, "ijk", joined), "8/1");
+  EXPECT_EQ(counts(conv1d_text, "nkcpr", joined), "72/9");
 }
 
 const Mapping& best(const std::vector<Mapping>& mappings) {

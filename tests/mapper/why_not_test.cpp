@@ -22,9 +22,9 @@ std::vector<Refused> refused() {
   const std::string product = "C[i,j] += A[i,k] * B[k,j]";
   const Sizes sizes{{"i", 6}, {"j", 5}, {"k", 7}}, unit{{"i", 4}, {"j", 4}, {"k", 4}};
   return {
-      {kernel_of(product, sizes, kS8), instruction_of(product, unit, kU8S8), Rule::full},
-      {kernel_of(product, sizes, kU8S8),
-       instruction_of("C[j] += s32(sat_s16(s32(A[j,0])*s32(B[j,0]) + s32(A[j,1])*s32(B[j,1])))", unit, kU8S8),
+      {kernel_of(product, sizes, s8_types), instruction_of(product, unit, u8_s8_types), Rule::full},
+      {kernel_of(product, sizes, u8_s8_types),
+       instruction_of("C[j] += s32(sat_s16(s32(A[j,0])*s32(B[j,0]) + s32(A[j,1])*s32(B[j,1])))", unit, u8_s8_types),
        Rule::full},
       {kernel_of("C[j] max= A[j,k] + B[j,k]", sizes), instruction_of("C[j] max= A[j,k] + B[j,k]", unit), Rule::full},
       {kernel_of("C[i] += A[i,k] * B[k]", sizes), matrix_unit(4, 4, 4), Rule::access},

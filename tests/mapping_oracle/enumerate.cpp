@@ -8,7 +8,7 @@
 namespace isamap::oracle {
 namespace {
 
-constexpr Int kBound = 2;
+constexpr Int column_bound = 2;
 
 bool independent(const std::vector<Vec>& vectors) { return vectors.empty() || rank_of(vectors) == vectors.size(); }
 
@@ -36,7 +36,7 @@ std::vector<std::vector<Vec>> columns_of(const Nest& kernel, const Nest& unit) {
       if (unit.uses(t, m)) continue;
       for (const Row& row : kernel.operands[t]) equations.push_back(row.coefficients);
     }
-    columns.push_back(kernel_vectors(equations, kernel.dims(), kBound));
+    columns.push_back(kernel_vectors(equations, kernel.dims(), column_bound));
   }
   return columns;
 }

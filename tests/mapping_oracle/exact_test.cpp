@@ -19,20 +19,20 @@ using testing::kernel_of;
 using testing::Sizes;
 using testing::Types;
 
-const Types kBytes{{"A", DType::u8}, {"B", DType::s8}};
+const Types u8_s8_operands{{"A", DType::u8}, {"B", DType::s8}};
 
 struct Case {
   std::string kernel;
   Sizes sizes;
 };
-const std::vector<Case> kKernels{
+const std::vector<Case> kernel_cases{
     {"C[i,j] += A[i,k] * B[k,j]", {{"i", 3}, {"j", 5}, {"k", 7}}},
     {"C[p,k] += A[p+r,c] * B[r,c,k]", {{"p", 5}, {"k", 3}, {"r", 3}, {"c", 2}}},
     {"C[p,c] += A[2*p+r,c] * B[r,c]", {{"p", 4}, {"c", 3}, {"r", 3}}},
     {"C[i] += A[i,k] * B[k]", {{"i", 5}, {"k", 9}}},
     {"C[p] += A[p-r+2] * B[r]", {{"p", 6}, {"r", 3}}},
 };
-const std::vector<std::pair<std::string, Sizes>> kInstructions{
+const std::vector<std::pair<std::string, Sizes>> instruction_texts{
     {"C[j] += s32(sat_s16(s32(A[j,0])*s32(B[j,0]) + s32(A[j,1])*s32(B[j,1])))", {{"j", 4}}},
     {"C[j] += s32(sat_s16(s32(A[0])*s32(B[j,0]) + s32(A[1])*s32(B[j,1])))", {{"j", 4}}},
     {"C[j] += A[4*j]*B[4*j] + A[4*j+1]*B[4*j+1] + A[4*j+2]*B[4*j+2] + A[4*j+3]*B[4*j+3]", {{"j", 2}}},
@@ -41,14 +41,14 @@ const std::vector<std::pair<std::string, Sizes>> kInstructions{
 
 TEST(ExactMappings, RunRightOnIntegers) {
   int run = 0, rolled = 0;
-  for (const Case& c : kKernels) {
-    Kernel kernel = kernel_of(c.kernel, c.sizes, kBytes);
+  for (const Case& c : kernel_cases) {
+    Kernel kernel = kernel_of(c.kernel, c.sizes, u8_s8_operands);
     for (Tensor& tensor : kernel.tensors)
       if (tensor.name == "A") tensor.range = {{0, 100}};
     const auto nest = nest_of(kernel.statements[0]);
     ASSERT_TRUE(nest);
-    for (const auto& [text, sizes] : kInstructions) {
-      const Instruction instruction = instruction_of(text, sizes, kBytes);
+    for (const auto& [text, sizes] : instruction_texts) {
+      const Instruction instruction = instruction_of(text, sizes, u8_s8_operands);
       for (const Rule rule : {Rule::access, Rule::full, Rule::all}) {
         for (const isamap::Mapping& found : testing::map_one(kernel, instruction, rule).mappings) {
           if (found.constant) continue;

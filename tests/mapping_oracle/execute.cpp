@@ -10,10 +10,10 @@ namespace isamap::oracle {
 namespace {
 
 // Far below every value, garbage included, and far above what stands for minus infinity in the output.
-constexpr Int kKillMax = -1'000'000'000'000;
-constexpr Int kLeast = -1'000'000'000'000'000;
+constexpr Int kill_max = -1'000'000'000'000;
+constexpr Int least_value = -1'000'000'000'000'000;
 
-Int identity(Reduction reduction) { return reduction == Reduction::add ? 0 : kLeast; }
+Int identity(Reduction reduction) { return reduction == Reduction::add ? 0 : least_value; }
 Int combine(Reduction reduction, Int a, Int b) { return reduction == Reduction::add ? a + b : std::max(a, b); }
 
 Int body_of(Body body, const Vec& inputs) {
@@ -115,7 +115,7 @@ class Run {
         const auto t = static_cast<std::size_t>(carrier.operand);
         if (carrier.reason != reason || t == 0) continue;
         const Vec slot = element(unit_, t, y);
-        if (live[t].count(slot) == 0) slots[t][slot] = unit_.reduction == Reduction::max ? kKillMax : 0;
+        if (live[t].count(slot) == 0) slots[t][slot] = unit_.reduction == Reduction::max ? kill_max : 0;
       }
     }
   }

@@ -11,7 +11,7 @@
 namespace isamap::oracle {
 namespace {
 
-const Nest kUnit = nest_from("i j k", "C[i,j] A[i,k] B[k,j]", {{"i", 4}, {"j", 2}, {"k", 4}});
+const Nest matrix_nest = nest_from("i j k", "C[i,j] A[i,k] B[k,j]", {{"i", 4}, {"j", 2}, {"k", 4}});
 
 Mapping with(const Nest& kernel, const Nest& unit, std::vector<Digit> digits) {
   Mapping mapping;
@@ -31,21 +31,23 @@ TEST(Judge, ParallelOutputDigitsAreJointlyWrong) {
   const Nest conv =
       nest_from("n k c p r", "O[n,k,p] I[n,c,p+r] F[k,c,r]", {{"n", 2}, {"k", 3}, {"c", 2}, {"p", 6}, {"r", 3}});
   const Vec p = {0, 0, 0, 1, 0}, p_less_r = {0, 0, 0, 1, -1};
-  EXPECT_EQ(verdict(conv, kUnit, with(conv, kUnit, {{p, 6, {0}}})), ", runs right");
-  EXPECT_EQ(verdict(conv, kUnit, with(conv, kUnit, {{p_less_r, 4, {1}}})), ", runs right");
-  Mapping both = with(conv, kUnit, {{p, 4, {0}}, {p_less_r, 4, {1}}});
-  EXPECT_EQ(verdict(conv, kUnit, both), "O, runs wrong");
+  EXPECT_EQ(verdict(conv, matrix_nest, with(conv, matrix_nest, {{p, 6, {0}}})), ", runs right");
+  EXPECT_EQ(verdict(conv, matrix_nest, with(conv, matrix_nest, {{p_less_r, 4, {1}}})), ", runs right");
+  Mapping both = with(conv, matrix_nest, {{p, 4, {0}}, {p_less_r, 4, {1}}});
+  EXPECT_EQ(verdict(conv, matrix_nest, both), "O, runs wrong");
   both.partial = true;
-  EXPECT_EQ(execute(conv, kUnit, both, 5).problem, "");
-  EXPECT_EQ(verdict(conv, kUnit, with(conv, kUnit, {{{0, 0, 0, 4, 0}, 2, {0}}, {p_less_r, 4, {1}}})), ", runs right");
+  EXPECT_EQ(execute(conv, matrix_nest, both, 5).problem, "");
+  EXPECT_EQ(verdict(conv, matrix_nest, with(conv, matrix_nest, {{{0, 0, 0, 4, 0}, 2, {0}}, {p_less_r, 4, {1}}})),
+            ", runs right");
 }
 
 TEST(Judge, ExtentsMatterForOverlappingOutputs) {
   const Nest scatter = nest_from("p r", "O[2p+r] I[p] F[r]", {{"p", 5}, {"r", 3}});
-  EXPECT_EQ(verdict(scatter, kUnit, with(scatter, kUnit, {{{1, 0}, 5, {0}}, {{0, 1}, 2, {1}}})), ", runs right");
+  EXPECT_EQ(verdict(scatter, matrix_nest, with(scatter, matrix_nest, {{{1, 0}, 5, {0}}, {{0, 1}, 2, {1}}})),
+            ", runs right");
   const std::vector<Digit> three = {{{1, 0}, 5, {0}}, {{0, 1}, 3, {1}}};
-  EXPECT_EQ(verdict(scatter, kUnit, with(scatter, kUnit, three)), ", runs right");  // tiles of two
-  Nest wide = kUnit;
+  EXPECT_EQ(verdict(scatter, matrix_nest, with(scatter, matrix_nest, three)), ", runs right");  // tiles of two
+  Nest wide = matrix_nest;
   wide.extents[1] = 3;
   Mapping mapping = with(scatter, wide, three);
   EXPECT_EQ(verdict(scatter, wide, mapping), "O, runs wrong");
@@ -55,14 +57,14 @@ TEST(Judge, ExtentsMatterForOverlappingOutputs) {
 
 TEST(Judge, VirtualReductionDimNeedsACarrier) {
   const Nest outer = nest_from("i j", "C[i,j] A[i] B[j]", {{"i", 5}, {"j", 3}});
-  Mapping mapping = with(outer, kUnit, {{{1, 0}, 5, {0}}, {{0, 1}, 3, {1}}});
-  EXPECT_EQ(verdict(outer, kUnit, mapping), ", runs right");
+  Mapping mapping = with(outer, matrix_nest, {{{1, 0}, 5, {0}}, {{0, 1}, 3, {1}}});
+  EXPECT_EQ(verdict(outer, matrix_nest, mapping), ", runs right");
   std::erase_if(mapping.carriers, [](const Carrier& carrier) { return carrier.reason == "fill k"; });
-  EXPECT_EQ(verdict(outer, kUnit, mapping), "N, runs wrong");
+  EXPECT_EQ(verdict(outer, matrix_nest, mapping), "N, runs wrong");
 }
 
 TEST(Judge, MaxPlusAndAbsoluteDifference) {
-  Nest kernel = nest_from("i j k", "C[i,j] A[i,k] B[k,j]", {{"i", 4}, {"j", 2}, {"k", 6}}), unit = kUnit;
+  Nest kernel = nest_from("i j k", "C[i,j] A[i,k] B[k,j]", {{"i", 4}, {"j", 2}, {"k", 6}}), unit = matrix_nest;
   kernel.body = unit.body = Body::sum;
   kernel.reduction = unit.reduction = Reduction::max;
   Mapping mapping = with(kernel, unit, {{{1, 0, 0}, 4, {0}}, {{0, 1, 0}, 2, {1}}, {{0, 0, 1}, 6, {2}}});
@@ -93,24 +95,24 @@ TEST(Judge, PlacesAndCovers) {
   mapping.operands = {0, 1, 2};
   mapping.digits = {{{1}, 4, {0}}};
   mapping.loops = {{0, 3, 2, false}};
-  EXPECT_EQ(calls_of(kernel, kUnit, mapping).problem, "C: point (3) is in 2 places; ");
+  EXPECT_EQ(calls_of(kernel, matrix_nest, mapping).problem, "C: point (3) is in 2 places; ");
   mapping.loops = {{0, 4, 1, false}};
-  EXPECT_EQ(calls_of(kernel, kUnit, mapping).problem, "C: point (4) is in 0 places; ");
+  EXPECT_EQ(calls_of(kernel, matrix_nest, mapping).problem, "C: point (4) is in 0 places; ");
   mapping.printed = true;
   mapping.turns = {{{4}, 1, false}};
-  EXPECT_EQ(judge(kernel, kUnit, mapping).cover, "C: point (4) is in 0 places; ");
+  EXPECT_EQ(judge(kernel, matrix_nest, mapping).cover, "C: point (4) is in 0 places; ");
   mapping.turns = {{{4}, 1, true}};
-  EXPECT_EQ(judge(kernel, kUnit, mapping).cover, "");
+  EXPECT_EQ(judge(kernel, matrix_nest, mapping).cover, "");
   mapping.loops = {{0, 4, 2, false}};
-  EXPECT_EQ(calls_of(kernel, kUnit, mapping).problem, "");
+  EXPECT_EQ(calls_of(kernel, matrix_nest, mapping).problem, "");
 }
 
 TEST(Judge, TheShearedChainFillsTheUnitBest) {
   const Nest stencil = nest_from("q s", "O[q] I[q+s] F[s]", {{"q", 96}, {"s", 3}});
   const auto calls = [&](std::vector<Digit> digits) {
-    const Mapping mapping = with(stencil, kUnit, std::move(digits));
-    EXPECT_EQ(verdict(stencil, kUnit, mapping), ", runs right");
-    return calls_of(stencil, kUnit, mapping).list.size();
+    const Mapping mapping = with(stencil, matrix_nest, std::move(digits));
+    EXPECT_EQ(verdict(stencil, matrix_nest, mapping), ", runs right");
+    return calls_of(stencil, matrix_nest, mapping).list.size();
   };
   EXPECT_EQ(calls({{{1, 0}, 96, {0}}, {{0, 1}, 3, {2}}}), 24U);                     // 288 points / 24 * 32: 0.375
   EXPECT_EQ(calls({{{2, 0}, 48, {0}}, {{1, -1}, 2, {1}}, {{0, 1}, 4, {2}}}), 12U);  // 0.75
@@ -119,10 +121,10 @@ TEST(Judge, TheShearedChainFillsTheUnitBest) {
 TEST(Judge, DiagonalBlocks) {
   const Nest kernel = nest_from("c q", "O[c,q] I[c,q] F[c]", {{"c", 3}, {"q", 5}});
   for (const std::vector<int>& places : {std::vector<int>{0, 1}, std::vector<int>{0, 2}, std::vector<int>{1, 2}}) {
-    Mapping mapping = with(kernel, kUnit, {{{1, 0}, 3, places}, {{0, 1}, 5, {0}}});
-    EXPECT_EQ(verdict(kernel, kUnit, mapping), ", runs right");
+    Mapping mapping = with(kernel, matrix_nest, {{{1, 0}, 3, places}, {{0, 1}, 5, {0}}});
+    EXPECT_EQ(verdict(kernel, matrix_nest, mapping), ", runs right");
     std::erase_if(mapping.carriers, [](const Carrier& carrier) { return carrier.reason.rfind("tie", 0) == 0; });
-    EXPECT_EQ(verdict(kernel, kUnit, mapping).substr(0, 1), "N");
+    EXPECT_EQ(verdict(kernel, matrix_nest, mapping).substr(0, 1), "N");
   }
 }
 

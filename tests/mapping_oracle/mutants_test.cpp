@@ -18,11 +18,11 @@ namespace isamap::oracle {
 namespace {
 
 enum class Change { none, digit_moved, extent_off_by_one, operands_swapped, carrier_swapped };
-const std::map<Change, std::string> kChanges = {{Change::none, "none"},
-                                                {Change::digit_moved, "a digit moved to another dim"},
-                                                {Change::extent_off_by_one, "an extent off by one"},
-                                                {Change::operands_swapped, "operands swapped"},
-                                                {Change::carrier_swapped, "a carrier swapped"}};
+const std::map<Change, std::string> all_changes = {{Change::none, "none"},
+                                                   {Change::digit_moved, "a digit moved to another dim"},
+                                                   {Change::extent_off_by_one, "an extent off by one"},
+                                                   {Change::operands_swapped, "operands swapped"},
+                                                   {Change::carrier_swapped, "a carrier swapped"}};
 
 Int below(Random& random, std::size_t n) { return random.between(0, static_cast<Int>(n) - 1); }
 
@@ -102,7 +102,7 @@ void check(const Pair& pair, const isamap::Mapping& mutant, Change change, const
     return;
   }
   tally.differ += right != *answer.proved ? 1 : 0;
-  EXPECT_EQ(right, *answer.proved) << kChanges.at(change) << ": points say \"" << verdict.text()
+  EXPECT_EQ(right, *answer.proved) << all_changes.at(change) << ": points say \"" << verdict.text()
                                    << "\", the certificate \"" << answer.failed << "\"\n"
                                    << pair.text << "\n"
                                    << print(plain, pair.statement, pair.unit) << "\n"
@@ -114,7 +114,7 @@ std::map<Change, MutantTally> run(std::uint64_t seed, int enough, int most_pairs
   Random random(seed);
   std::map<Change, MutantTally> tallies;
   const auto done = [&] {
-    return std::all_of(kChanges.begin(), kChanges.end(), [&](const auto& change) {
+    return std::all_of(all_changes.begin(), all_changes.end(), [&](const auto& change) {
       return change.first == Change::none || tallies[change.first].wrong >= enough;
     });
   };
@@ -124,7 +124,7 @@ std::map<Change, MutantTally> run(std::uint64_t seed, int enough, int most_pairs
     const PairMappings found = mapped(pair, Rule::all);
     for (std::size_t i = 0; i < found.mappings.size(); i += 1 + found.mappings.size() / 3) {
       const isamap::Mapping& mapping = found.mappings[i];
-      for (const auto& [change, name] : kChanges) {
+      for (const auto& [change, name] : all_changes) {
         isamap::Mapping mutant = mapping;
         const int ok = tallies[change].right;
         if (tallies[change].wrong >= enough || (change == Change::none && ok >= enough) ||
@@ -135,7 +135,7 @@ std::map<Change, MutantTally> run(std::uint64_t seed, int enough, int most_pairs
     }
   }
   for (const auto& [change, tally] : tallies)
-    std::cout << kChanges.at(change) << ": " << tally.wrong << " wrong, " << tally.right << " right, "
+    std::cout << all_changes.at(change) << ": " << tally.wrong << " wrong, " << tally.right << " right, "
               << tally.undecided << " undecided, " << tally.differ << " judged differently, " << tally.not_asked
               << " not asked\n";
   return tallies;
@@ -143,13 +143,13 @@ std::map<Change, MutantTally> run(std::uint64_t seed, int enough, int most_pairs
 
 TEST(Mutants, AreRefutedExactlyWhenWrong) {
   for (const auto& [change, tally] : run(301, 4, 400)) {
-    EXPECT_TRUE(change == Change::none || tally.wrong >= 4) << kChanges.at(change);
+    EXPECT_TRUE(change == Change::none || tally.wrong >= 4) << all_changes.at(change);
     EXPECT_EQ(tally.undecided, 0);
   }
 }
 TEST(MutantsHeavy, AreRefutedExactlyWhenWrong) {
   for (const auto& [change, tally] : run(302, 1000, 40'000)) {
-    EXPECT_TRUE(change == Change::none || tally.wrong >= 1000) << kChanges.at(change);
+    EXPECT_TRUE(change == Change::none || tally.wrong >= 1000) << all_changes.at(change);
     EXPECT_LE(tally.undecided, 20);
   }
 }

@@ -13,7 +13,7 @@ struct Form {
   std::string reduction, before, between, after;
   DType type;
 };
-const std::vector<Form> kForms = {
+const std::vector<Form> all_forms = {
     {" += ", "", " * ", "", DType::s32},      {" += ", "", " * ", "", DType::s32},
     {" += ", "", " * ", "", DType::s32},      {" max= ", "", " + ", "", DType::f32},
     {" += ", "abs(", " - ", ")", DType::s32},
@@ -115,7 +115,7 @@ std::string sized(const std::string& statement, const Sizes& sizes) {
 
 Pair random_pair(Random& random, const PairLimits& limits) {
   while (true) {
-    const Form& form = kForms[static_cast<std::size_t>(random.between(0, static_cast<Int>(kForms.size()) - 1))];
+    const Form& form = all_forms[static_cast<std::size_t>(random.between(0, static_cast<Int>(all_forms.size()) - 1))];
     const int kernel_dims = static_cast<int>(random.between(1, limits.kernel_dims));
     const int unit_dims = static_cast<int>(random.between(1, limits.unit_dims));
     Sizes kernel_sizes = random_sizes(random, kernel_dims, "d", limits),

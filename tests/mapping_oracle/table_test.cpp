@@ -14,11 +14,11 @@
 namespace isamap::oracle {
 namespace {
 
-const Nest kMatrix = nest_from("i j k", "C[i,j] A[i,k] B[k,j]", {{"i", 4}, {"j", 2}, {"k", 4}});
-const Nest kVector = nest_from("i", "C[i] A[i] B[i]");
-const Nest kDot = nest_from("i x", "C[i] A[i,x] B[i,x]");
-const Nest kBroadcast = nest_from("i x", "C[i] A[x] B[i,x]");
-const Nest kJoined = nest_from("i j k x", "C[i,j] A[i,k,x] B[k,j,x]");
+const Nest matrix_form = nest_from("i j k", "C[i,j] A[i,k] B[k,j]", {{"i", 4}, {"j", 2}, {"k", 4}});
+const Nest vector_form = nest_from("i", "C[i] A[i] B[i]");
+const Nest dot_form = nest_from("i x", "C[i] A[i,x] B[i,x]");
+const Nest broadcast_form = nest_from("i x", "C[i] A[x] B[i,x]");
+const Nest joined_form = nest_from("i j k x", "C[i,j] A[i,k,x] B[k,j,x]");
 
 struct Known {
   std::string name, dims, operands, face, raw, directions;
@@ -61,30 +61,31 @@ Counts count(const Nest& kernel, const Nest& unit, Orders orders) {
   return counts;
 }
 
-const std::string kConv = "n k c p r", kDepth2 = "n c p q r s";
+const std::string conv_dims = "n k c p r", depth2_dims = "n c p q r s";
 
-const std::vector<Known> kTable = {
+const std::vector<Known> known_counts = {
     {"gemm", "i j k", "C[i,j] A[i,k] B[k,j]", "", "1+1+1", "i;j;k", 8, 8, 1, 1, 0, 0, 0, 0},
-    {"conv1d", kConv, "O[n,k,p] I[n,c,p+r] F[k,c,r]", "", "4+4+4", "n,p;k,p-r;c,r", 72, 80, 9, 9, 0, 0, 0, 0},
-    {"conv1d stride 2", kConv, "O[n,k,p] I[n,c,2p+r] F[k,c,r]", "", "4+1+4", "n,p;k,p-2r;c,r", 80, 80, 9, 9, 0, 0, 0,
+    {"conv1d", conv_dims, "O[n,k,p] I[n,c,p+r] F[k,c,r]", "", "4+4+4", "n,p;k,p-r;c,r", 72, 80, 9, 9, 0, 0, 0, 0},
+    {"conv1d stride 2", conv_dims, "O[n,k,p] I[n,c,2p+r] F[k,c,r]", "", "4+1+4", "n,p;k,p-2r;c,r", 80, 80, 9, 9, 0, 0,
+     0, 0},
+    {"conv1d dilation 2", conv_dims, "O[n,k,p] I[n,c,p+2r] F[k,c,r]", "", "4+1+4", "n,p;k,2p-r;c,r", 72, 80, 9, 9, 0, 0,
+     0, 0},
+    {"conv1d s2 d3", conv_dims, "O[n,k,p] I[n,c,2p+3r] F[k,c,r]", "", "4+1+4", "n,p;k,3p-2r;c,r", 72, 80, 9, 9, 0, 0, 0,
      0},
-    {"conv1d dilation 2", kConv, "O[n,k,p] I[n,c,p+2r] F[k,c,r]", "", "4+1+4", "n,p;k,2p-r;c,r", 72, 80, 9, 9, 0, 0, 0,
-     0},
-    {"conv1d s2 d3", kConv, "O[n,k,p] I[n,c,2p+3r] F[k,c,r]", "", "4+1+4", "n,p;k,3p-2r;c,r", 72, 80, 9, 9, 0, 0, 0, 0},
     {"conv2d", "n k c p q r s", "O[n,k,p,q] I[n,c,p+r,q+s] F[k,c,r,s]", "", "13+13+13", "n,p,q;k,p-r,q-s;c,r,s", 648,
      800, 49, 49, 0, 0, 0, 0},
     {"depthwise 1-D", "n c q s", "O[n,c,q] I[n,c,q+s] F[c,s]", "", "4+1+1", "n,q;q-s;s", 72, 80, 32, 34, 19, 14, 24, 3},
-    {"depthwise 2-D", kDepth2, "O[n,c,p,q] I[n,c,p+r,q+s] F[c,r,s]", "", "13+4+4", "n,p,q;p-r,q-s;r,s", 648, 800, 394,
-     472, 321, 242, 276, 21},
+    {"depthwise 2-D", depth2_dims, "O[n,c,p,q] I[n,c,p+r,q+s] F[c,r,s]", "", "13+4+4", "n,p,q;p-r,q-s;r,s", 648, 800,
+     394, 472, 321, 242, 276, 21},
     {"grouped 1-D", "n g k c p r", "O[n,g,k,p] I[n,g,c,p+r] F[g,k,c,r]", "", "4+4+4", "n,p;k,p-r;c,r", 288, 320, 9, 9,
      0, 0, 0, 0},
     {"stencil 1-D", "q s", "O[q] I[q+s] F[s]", "", "1+1+1", "q;q-s;s", 9, 10, 3, 3, 2, 2, 0, 1},
     {"stencil 2-D", "p q r s", "O[p,q] I[p+r,q+s] F[r,s]", "", "4+4+4", "p,q;p-r,q-s;r,s", 81, 100, 53, 63, 44, 38, 0,
      9},
-    {"transposed, gather", kConv, "O[n,k,p] I[n,c,p+r] F[k,c,2-r]", "", "4+4+4", "n,p;k,p-r;c,r", 72, 80, 9, 9, 0, 0, 0,
-     0},
-    {"transposed, scatter", kConv, "O[n,k,2p+r] I[n,c,p] F[k,c,r]", "", "4+4+1", "n,p;k,r;c,p-2r", 64, 80, 9, 13, 0, 0,
-     0, 0},
+    {"transposed, gather", conv_dims, "O[n,k,p] I[n,c,p+r] F[k,c,2-r]", "", "4+4+4", "n,p;k,p-r;c,r", 72, 80, 9, 9, 0,
+     0, 0, 0},
+    {"transposed, scatter", conv_dims, "O[n,k,2p+r] I[n,c,p] F[k,c,r]", "", "4+4+1", "n,p;k,r;c,p-2r", 64, 80, 9, 13, 0,
+     0, 0, 0},
     {"outer product", "i j", "C[i,j] A[i] B[j]", "", "1+1+0", "i;j;", 4, 4, 1, 1, 0, 0, 0, 1},
     {"batched gemm", "b i j k", "C[b,i,j] A[b,i,k] B[b,k,j]", "", "1+1+1", "i;j;k", 32, 32, 1, 1, 0, 0, 0, 0},
     {"dot product", "k", "C[] A[k] B[k]", "", "0+0+1", ";;k", 2, 2, 1, 1, 0, 0, 0, 1},
@@ -99,12 +100,12 @@ TEST_P(Table, DirectionsAndCounts) {
   const Known& row = GetParam();
   const Nest kernel = kernel_of(row);
   std::string raw, directions;
-  for (const DimClass& c : dim_classes(kernel, kMatrix)) {
+  for (const DimClass& c : dim_classes(kernel, matrix_form)) {
     std::string list;
     for (const Vec& v : c.directions) list += (list.empty() ? "" : ",") + direction_text(v, kernel);
     directions += list + ";";
   }
-  for (const DimClass& c : dim_classes(kernel, kMatrix)) {
+  for (const DimClass& c : dim_classes(kernel, matrix_form)) {
     std::vector<Vec> equations;
     for (std::size_t t = 0; t < 3; ++t) {
       if (c.uses.count(static_cast<int>(t)) > 0) continue;
@@ -114,7 +115,7 @@ TEST_P(Table, DirectionsAndCounts) {
   }
   EXPECT_EQ(raw, row.raw);
   EXPECT_EQ(directions, row.directions + ";");
-  const Counts counts = count(kernel, kMatrix, Orders::counted_once);
+  const Counts counts = count(kernel, matrix_form, Orders::counted_once);
   EXPECT_EQ(counts.all, row.all);
   EXPECT_EQ(counts.in_default, row.in_default);
   EXPECT_EQ(counts.skew, row.skew);
@@ -122,7 +123,7 @@ TEST_P(Table, DirectionsAndCounts) {
   EXPECT_EQ(counts.block, row.block);
   EXPECT_EQ(counts.has_virtual, row.has_virtual);
   EXPECT_EQ(counts.uncarried, 0);
-  const Counts every = count(kernel, kMatrix, Orders::every_order);
+  const Counts every = count(kernel, matrix_form, Orders::every_order);
   EXPECT_EQ(every.all, row.all_orders);
   EXPECT_EQ(every.in_default, row.default_orders);
 }
@@ -133,12 +134,12 @@ std::string name_of(const ::testing::TestParamInfo<Known>& row) {
     if (std::isalnum(static_cast<unsigned char>(c)) != 0) name += c;
   return name;
 }
-INSTANTIATE_TEST_SUITE_P(Kernels, Table, ::testing::ValuesIn(kTable), name_of);
+INSTANTIATE_TEST_SUITE_P(Kernels, Table, ::testing::ValuesIn(known_counts), name_of);
 
 const Known& named(const std::string& name) {
-  for (const Known& row : kTable)
+  for (const Known& row : known_counts)
     if (row.name == name) return row;
-  return kTable[0];
+  return known_counts[0];
 }
 
 std::string counts_on(const Nest& unit, const std::string& name) {
@@ -147,24 +148,24 @@ std::string counts_on(const Nest& unit, const std::string& name) {
 }
 
 TEST(OtherInstructions, Vector) {
-  EXPECT_EQ(counts_on(kVector, "conv1d"), "conv1d 8/7");
-  EXPECT_EQ(counts_on(kVector, "conv2d"), "conv2d 16/15");
+  EXPECT_EQ(counts_on(vector_form, "conv1d"), "conv1d 8/7");
+  EXPECT_EQ(counts_on(vector_form, "conv2d"), "conv2d 16/15");
 }
 TEST(OtherInstructions, Dot) {
-  EXPECT_EQ(counts_on(kDot, "gemm"), "gemm 8/3");
-  EXPECT_EQ(counts_on(kDot, "conv1d"), "conv1d 32/21");
-  EXPECT_EQ(counts_on(kDot, "conv2d"), "conv2d 128/105");
-  EXPECT_EQ(counts_on(kDot, "depthwise 2-D"), "depthwise 2-D 64/45");
+  EXPECT_EQ(counts_on(dot_form, "gemm"), "gemm 8/3");
+  EXPECT_EQ(counts_on(dot_form, "conv1d"), "conv1d 32/21");
+  EXPECT_EQ(counts_on(dot_form, "conv2d"), "conv2d 128/105");
+  EXPECT_EQ(counts_on(dot_form, "depthwise 2-D"), "depthwise 2-D 64/45");
 }
 TEST(OtherInstructions, OneInputWithoutTheVectorDim) {
-  EXPECT_EQ(counts_on(kBroadcast, "gemm"), "gemm 8/1");
-  EXPECT_EQ(counts_on(kBroadcast, "conv1d"), "conv1d 48/3");
-  EXPECT_EQ(counts_on(kBroadcast, "conv2d"), "conv2d 288/7");
-  EXPECT_EQ(counts_on(kBroadcast, "depthwise 2-D"), "depthwise 2-D 144/60");
+  EXPECT_EQ(counts_on(broadcast_form, "gemm"), "gemm 8/1");
+  EXPECT_EQ(counts_on(broadcast_form, "conv1d"), "conv1d 48/3");
+  EXPECT_EQ(counts_on(broadcast_form, "conv2d"), "conv2d 288/7");
+  EXPECT_EQ(counts_on(broadcast_form, "depthwise 2-D"), "depthwise 2-D 144/60");
 }
 TEST(OtherInstructions, JoinedDims) {
-  EXPECT_EQ(counts_on(kJoined, "gemm"), "gemm 8/1");
-  EXPECT_EQ(counts_on(kJoined, "conv1d"), "conv1d 72/9");
+  EXPECT_EQ(counts_on(joined_form, "gemm"), "gemm 8/1");
+  EXPECT_EQ(counts_on(joined_form, "conv1d"), "conv1d 72/9");
 }
 
 /// "C[i,j] += A[i,k] * B[k,j]" for the compiler's parser.
@@ -201,7 +202,7 @@ int listed(const Known& row, Rule rule) {
 }
 
 TEST(TableOfTheMapper, SameCounts) {
-  for (const Known& row : kTable) {
+  for (const Known& row : known_counts) {
     EXPECT_EQ(listed(row, Rule::all), row.all) << row.name;
     EXPECT_EQ(listed(row, Rule::full), row.in_default) << row.name;
   }
@@ -226,13 +227,14 @@ void expect_right(const Known& row, const Nest& unit, Orders orders, Int keep_on
 }
 
 TEST(TableByPoints, SomeOfEachKernel) {
-  for (const Known& row : kTable) expect_right(row, kMatrix, Orders::every_order, 1 + row.all_orders / 2, 1);
+  for (const Known& row : known_counts) expect_right(row, matrix_form, Orders::every_order, 1 + row.all_orders / 2, 1);
 }
 TEST(TableByPointsHeavy, AllOfEachKernel) {
-  for (const Known& row : kTable) expect_right(row, kMatrix, Orders::every_order, row.all_orders > 400 ? 4 : 1, 2);
+  for (const Known& row : known_counts)
+    expect_right(row, matrix_form, Orders::every_order, row.all_orders > 400 ? 4 : 1, 2);
 }
 TEST(TableByPointsHeavy, OtherInstructions) {
-  for (const Nest& unit : {kVector, kDot, kBroadcast, kJoined})
+  for (const Nest& unit : {vector_form, dot_form, broadcast_form, joined_form})
     for (const char* name : {"gemm", "conv1d", "depthwise 1-D"})
       expect_right(named(name), unit, Orders::every_order, 1, 3);
 }

@@ -306,7 +306,7 @@ TEST(Scheduler, SecondsAreSharedAmongStatements) {
   options.max_seconds = 0.4;
   const auto found = schedule(p.kernel, p.mapped, p.model, options);
   ASSERT_TRUE(found) << render(found.diagnostics());
-  EXPECT_GT(found->evaluations, cost::kSanitized ? 0 : 200);
+  EXPECT_GT(found->evaluations, cost::sanitized ? 0 : 200);
   EXPECT_LT(found->seconds, 10);
   EXPECT_FALSE(found->exhausted);
 }

@@ -24,7 +24,7 @@ class Greedy final : public SearchStrategy {
     while (true) {
       if (queue_.empty()) {
         if (!descending_ && outstanding_ > 0) return std::nullopt;  // all starts are told first
-        if (!descending_ && found_.empty() && draws_ < kMaxDraws) {
+        if (!descending_ && found_.empty() && draws_ < max_draws) {
           queue_.push_back(space_.repair(space_.random(static_cast<std::uint64_t>(draws_++))));
           continue;
         }
@@ -83,7 +83,7 @@ class Greedy final : public SearchStrategy {
   }
 
   // No constructed start is legal: use the first legal random point.
-  static constexpr int kMaxDraws = 1000;
+  static constexpr int max_draws = 1000;
 
   const SearchSpace& space_;
   int draws_ = 0;
