@@ -23,14 +23,14 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t kLeastPositions[] = {1, 192, 509};  // along each dim, where schedules are searched
-constexpr std::int64_t kMostPositions = 2048;
-constexpr std::int64_t kLeastEvaluations = 200;  // of searches after the first
+constexpr std::int64_t least_positions[] = {1, 192, 509};  // along each dim, where schedules are searched
+constexpr std::int64_t most_positions = 2048;
+constexpr std::int64_t least_evaluations = 200;  // of searches after the first
 
-constexpr double kMaskedRuns = 3;       // of an axis in lanes: tiles, and masks of a half and of a whole vector
-constexpr double kUnknownRegret = 1.2;  // of blocks that are not lowered yet
+constexpr double masked_runs = 3;       // of an axis in lanes: tiles, and masks of a half and of a whole vector
+constexpr double unknown_regret = 1.2;  // of blocks that are not lowered yet
 
-constexpr double kIllegal = std::numeric_limits<double>::infinity();  // cycles
+constexpr double illegal_price = std::numeric_limits<double>::infinity();  // cycles
 
 using BlockCounts = std::vector<std::int64_t>;
 
@@ -50,7 +50,7 @@ struct GridCandidate {
 std::vector<SearchPoint> search_points(const SymbolicKernel& kernel, const std::vector<std::int64_t>& few_positions,
                                        bool several) {
   std::vector<SearchPoint> points;
-  for (const std::int64_t least : kLeastPositions) points.push_back({kernel.at, least});
+  for (const std::int64_t least : least_positions) points.push_back({kernel.at, least});
   if (!several) return points;
   for (const std::int64_t few : few_positions) {
     Bindings all;
@@ -69,7 +69,7 @@ BlockCounts counts_at(const GridShape& shape, const SearchPoint& point) {
   BlockCounts counts;
   for (const GridAxis& axis : shape.axes)
     counts.push_back(
-        std::max(point.least, std::clamp<std::int64_t>(evaluate(axis.extent, point.sizes), 1, kMostPositions)));
+        std::max(point.least, std::clamp<std::int64_t>(evaluate(axis.extent, point.sizes), 1, most_positions)));
   return counts;
 }
 
@@ -129,7 +129,7 @@ double likely_blocks(const Grid& grid) {
     if (axis.reduced) continue;  // their remainders are summed up one by one, or rounded up
     const std::vector<std::int64_t> tiles = loop_tiles(grid.schedule, axis.dim);
     if (is_in_lanes(grid.schedule, axis.dim))
-      blocks *= kMaskedRuns;
+      blocks *= masked_runs;
     else if (!tiles.empty())
       blocks *= static_cast<double>(tiles.back());
   }
@@ -151,9 +151,9 @@ double price_of_whole(const Grid& grid, const Bindings& sizes, BlockCosts& costs
     counts.push_back(evaluate(axis.extent, sizes));
     if (counts.back() == 0) return 0;
   }
-  if (!costs.is_legal(grid.shape, grid.schedule, counts)) return kIllegal;
+  if (!costs.is_legal(grid.shape, grid.schedule, counts)) return illegal_price;
   const auto cost = costs.of(grid.shape, grid.schedule, counts, false);
-  return cost ? cost->cycles + costs.model().timing.block_call * likely_cells(grid, counts) : kIllegal;
+  return cost ? cost->cycles + costs.model().timing.block_call * likely_cells(grid, counts) : illegal_price;
 }
 
 /// By axis, under the guard of a version.
@@ -202,13 +202,13 @@ bool is_refused(const std::vector<PlannedGrid>& plans) {
 }
 
 double price_of(const PlannedGrid& plan, const Bindings& sizes, BlockCosts& costs) {
-  if (is_refused(plan)) return kIllegal;
+  if (is_refused(plan)) return illegal_price;
   if (plan.stage == GridStage::planned) return price_of_whole(plan.grid, sizes, costs);
   // Samples are multiples of lanes, mostly: what wide lanes leave is not in their prices. Softmax of 52 to 82 columns
   // took 1.5 to 2.1 times as long by lanes of 32 that were chosen by the price of one round.
-  if (has_single_round(plan.grid, sizes)) return kIllegal;
+  if (has_single_round(plan.grid, sizes)) return illegal_price;
   const auto cost = cost_of(plan.grid, costs, sizes);
-  return cost ? cost->cycles : kIllegal;
+  return cost ? cost->cycles : illegal_price;
 }
 
 /// The stage of the grid that is made least.
@@ -222,12 +222,13 @@ GridStage stage_of(const GridCandidate& candidate) {
 /// that serve it; before they are known they are thought to be worse than the best.
 VersionQuestion comparable(VersionQuestion question, const std::vector<GridCandidate>& candidates) {
   for (std::size_t s = question.samples.size(); s-- > 0;) {
-    double best = kIllegal;
+    double best = illegal_price;
     for (const auto& costs : question.costs) best = std::min(best, costs[s]);
-    if (best > 0 && best < kIllegal) {
+    if (best > 0 && best < illegal_price) {
       for (std::size_t c = 0; c < candidates.size(); ++c)
-        if (question.costs[c][s] == kIllegal && candidates[c].legal && stage_of(candidates[c]) == GridStage::planned)
-          question.costs[c][s] = kUnknownRegret * best;
+        if (question.costs[c][s] == illegal_price && candidates[c].legal &&
+            stage_of(candidates[c]) == GridStage::planned)
+          question.costs[c][s] = unknown_regret * best;
       continue;
     }
     question.begins_likely = question.begins_likely && s > 0;
@@ -251,14 +252,14 @@ class SampledPrices {
     return known->second;
   }
   std::vector<double> of(const GridCandidate& candidate) {
-    std::vector<double> costs(samples_.size(), candidate.legal ? 0 : kIllegal);
+    std::vector<double> costs(samples_.size(), candidate.legal ? 0 : illegal_price);
     for (std::size_t sample = 0; sample < samples_.size(); ++sample)
       for (std::size_t s = 0; s < candidate.grids.size(); ++s) costs[sample] += at(s, *candidate.grids[s], sample);
     return costs;
   }
   /// At any sizes.
   double at(const GridCandidate& candidate, const Bindings& sizes) {
-    double cycles = candidate.legal ? 0 : kIllegal;
+    double cycles = candidate.legal ? 0 : illegal_price;
     for (std::size_t s = 0; s < candidate.grids.size(); ++s)
       cycles += price_of(*candidate.grids[s], sizes, lowered_[s].costs());
     return cycles;
@@ -385,7 +386,7 @@ class BlockCompiler {
       if (std::find(searched.begin(), searched.end(), counts) != searched.end()) continue;
       CompileOptions options = options_;
       if (!searched.empty())
-        options.schedule.max_evaluations = std::min(options.schedule.max_evaluations, kLeastEvaluations);
+        options.schedule.max_evaluations = std::min(options.schedule.max_evaluations, least_evaluations);
       searched.push_back(counts);
       const Compilation compiled = searched_at(shape, counts, options);
       if (!compiled.scheduled) {

@@ -11,10 +11,10 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t kEdgeEvaluations = 60;  // of a search: edges are few positions, with few choices
+constexpr std::int64_t edge_evaluations = 60;  // of a search: edges are few positions, with few choices
 /// Loops and calls of all grids at edges together: g++ compiles as many in about twice the time of the headers
 /// (fitted). Smaller tiles cost little where positions are few; where they do not help, edges read a padded copy.
-constexpr double kMostEdgeCode = 2000;
+constexpr double most_edge_code = 2000;
 
 /// A sum of products that skips terms takes the inputs for finite.
 void assume_finite(Program& program, const Computation& statement) {
@@ -28,7 +28,7 @@ void assume_finite(Program& program, const Computation& statement) {
 /// `most_code`: of its blocks.
 std::optional<Grid> edge_grid(const GridShape& shape, double most_code, const HardwareModel& model,
                               CompileOptions options) {
-  options.schedule.max_evaluations = std::min(options.schedule.max_evaluations, kEdgeEvaluations);
+  options.schedule.max_evaluations = std::min(options.schedule.max_evaluations, edge_evaluations);
   const Compilation compiled = compile(block_kernel(shape, likely_counts(shape), false), model, options);
   if (!compiled.scheduled) return std::nullopt;
   LoweredBlocks lowered(model, options);
@@ -49,8 +49,8 @@ std::vector<Grid> edge_grids(const std::vector<GridShape>& shapes, const Hardwar
   std::vector<Grid> edges;
   double code = 0;
   for (const GridShape& shape : shapes) {
-    auto edge = edge_grid(shape, kMostEdgeCode / static_cast<double>(shapes.size()), model, options);
-    if (!edge || (code += code_of(*edge)) > kMostEdgeCode) return {};
+    auto edge = edge_grid(shape, most_edge_code / static_cast<double>(shapes.size()), model, options);
+    if (!edge || (code += code_of(*edge)) > most_edge_code) return {};
     edges.push_back(std::move(*edge));
   }
   return edges;

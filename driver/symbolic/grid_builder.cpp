@@ -20,12 +20,12 @@ namespace isamap {
 namespace {
 
 // Steps of loops over tiles when they are lowered: more than compilers unroll.
-constexpr std::int64_t kBlockSteps[] = {32, 8};
-constexpr std::int64_t kLargestBlockTile = 4096;
-constexpr std::int64_t kMostBlockRemainders = 128;  // positions that the smallest tile leaves
-constexpr std::size_t kMostBlocks = 600;
-constexpr std::int64_t kMostRounded = 64;  // positions of a sum that an instruction takes at once
-constexpr int kShiftedSamples = 4;         // tried where extents of a masked block cannot be told from others
+constexpr std::int64_t sampled_block_steps[] = {32, 8};
+constexpr std::int64_t largest_block_tile = 4096;
+constexpr std::int64_t most_block_remainders = 128;  // positions that the smallest tile leaves
+constexpr std::size_t most_blocks = 600;
+constexpr std::int64_t most_rounded = 64;  // positions of a sum that an instruction takes at once
+constexpr int shifted_samples = 4;         // tried where extents of a masked block cannot be told from others
 
 using BlockCounts = std::vector<std::int64_t>;
 
@@ -70,7 +70,7 @@ BlockCounts tiles_of(const Schedule& schedule, const std::string& dim) {
     for (const Line& line : nest.lines)
       if (const auto* loop = std::get_if<For>(&line.is))
         for (const TiledLoop& tiled : loop->loops)
-          if (tiled.dim == dim && tiled.tile <= kLargestBlockTile) tiles.insert(tiled.tile);
+          if (tiled.dim == dim && tiled.tile <= largest_block_tile) tiles.insert(tiled.tile);
   return {tiles.begin(), tiles.end()};
 }
 
@@ -119,7 +119,7 @@ BlockCounts first_tiles(const std::vector<GridAxis>& axes) {
 /// Of a block with the largest tile of each axis.
 BlockCounts walked_counts(const std::vector<GridAxis>& axes) {
   BlockCounts counts;
-  for (const GridAxis& axis : axes) counts.push_back(kBlockSteps[0] * axis.runs.front().tile);
+  for (const GridAxis& axis : axes) counts.push_back(sampled_block_steps[0] * axis.runs.front().tile);
   return counts;
 }
 
@@ -139,7 +139,7 @@ void round_up_sums(Grid& grid, bool masks, LoweredBlocks& lowered) {
   GridShape& shape = grid.shape;
   for (std::size_t axis = 0; axis < shape.axes.size(); ++axis) {
     const std::int64_t tile = shape.axes[axis].runs.back().tile;
-    if (tile == 1 || tile > kMostRounded || shape.axes[axis].multiple % tile == 0) continue;
+    if (tile == 1 || tile > most_rounded || shape.axes[axis].multiple % tile == 0) continue;
     const auto masked = masks ? maskable_inputs(grid, axis, lowered) : std::set<TensorId>{};
     if (masked.empty() && !has_narrow_operands(shape)) continue;
     if (auto rounded = rounded_up(shape, axis, tile, masked)) shape = std::move(*rounded);
@@ -376,9 +376,9 @@ class GridBuilder {
       if (!add_remainders(axis)) return std::move(why_);
     fit_code();
     for (GridAxis& axis : axes()) axis.runs = reachable_runs(axis);
-    if (block_count(grid_) * 2 > kMostBlocks)
+    if (block_count(grid_) * 2 > most_blocks)
       return refused(fmt::format("its tiles leave {} blocks of remainders; at most {} are made", block_count(grid_),
-                                 kMostBlocks / 2));
+                                 most_blocks / 2));
     grid_.order = order_of(grid_.schedule, axes());
     for (const bool adding : {false, true})
       for (std::size_t cell = 0; (!adding || has_adding_cells(axes())) && cell < block_count(grid_); ++cell)
@@ -403,7 +403,7 @@ class GridBuilder {
 
   /// A block whose axes all are walked, with these tiles.
   bool walks(const BlockCounts& tiles, const Schedule& schedule) const {
-    for (const std::int64_t steps : kBlockSteps) {
+    for (const std::int64_t steps : sampled_block_steps) {
       BlockCounts counts;
       for (std::size_t axis = 0; axis < axes().size(); ++axis)
         counts.push_back(walked(tiles_[axis], tiles[axis], steps));
@@ -440,7 +440,7 @@ class GridBuilder {
   bool add_remainders(std::size_t axis) {
     std::vector<DimRun>& runs = axes()[axis].runs;
     const std::int64_t tile = runs.back().tile;
-    if (tile - 1 > kMostBlockRemainders) {
+    if (tile - 1 > most_block_remainders) {
       refused(fmt::format("tiles of {} positions along {} leave too many remainders", tile, axes()[axis].dim));
       return false;
     }
@@ -465,7 +465,7 @@ class GridBuilder {
     for (std::size_t axis = 0; axis < axes().size(); ++axis)
       if (!axes()[axis].reduced && exact_remainders(axes()[axis]) > 3) uncut.insert(axis);
     const bool in_lanes = sums_tiles_in_lanes(schedules_.main, axes());
-    const double most = in_lanes ? std::min(schedules_.most_code, kMostLaneCode) : schedules_.most_code;
+    const double most = in_lanes ? std::min(schedules_.most_code, most_lane_code) : schedules_.most_code;
     while (tiles && !uncut.empty() && code_of(*tiles, axes()) > most) {
       const auto fewer = [&](std::size_t a, std::size_t b) {
         return exact_remainders(axes()[a]) < exact_remainders(axes()[b]);
@@ -567,9 +567,9 @@ class GridBuilder {
   }
   std::optional<Block> block_of(std::size_t cell, const BlockCounts& tiles, bool adding,
                                 const Schedule& schedule) const {
-    for (const std::int64_t steps : kBlockSteps) {
+    for (const std::int64_t steps : sampled_block_steps) {
       bool ambiguous = true;
-      for (int shift = 0; ambiguous && shift < kShiftedSamples; ++shift) {
+      for (int shift = 0; ambiguous && shift < shifted_samples; ++shift) {
         BlockCounts counts;
         for (std::size_t axis = 0; axis < axes().size(); ++axis)
           counts.push_back(tiles[axis] > 0 ? walked(tiles_[axis], tiles[axis], steps)

@@ -12,19 +12,19 @@ namespace isamap {
 
 /// Loops and calls that the blocks of a grid may have together, where smaller tiles help: g++ takes some seconds for as
 /// many (fitted). A product with tiles of 14 x 32 has 1900.
-constexpr double kMostGridCode = 6000;
+constexpr double most_grid_code = 6000;
 /// Of a grid by a schedule that sums in lanes, with tiles of rows and columns: each step along the sum takes a vector
 /// of terms for each of both, so that half a tile hides latencies, too, and cuts what a tile leaves. A product of few
 /// columns, with tiles of 6 x 4, has 1060.
-constexpr double kMostLaneCode = 600;
+constexpr double most_lane_code = 600;
 
 /// Schedules for the blocks of one statement.
 struct GridSchedules {
   Schedule main;
-  std::vector<Schedule> remainders;  ///< of blocks of remainders, the cheapest first
-  std::vector<Schedule> others;      ///< where none of `remainders` lowers, in order
-  Schedule scalar;                   ///< lowers always
-  double most_code = kMostGridCode;  ///< loops and calls
+  std::vector<Schedule> remainders;   ///< of blocks of remainders, the cheapest first
+  std::vector<Schedule> others;       ///< where none of `remainders` lowers, in order
+  Schedule scalar;                    ///< lowers always
+  double most_code = most_grid_code;  ///< loops and calls
 };
 
 /// Programs of blocks of one statement, kept: schedules of several grids, and steps of one, ask for the same. And what

@@ -11,8 +11,8 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t kAddedTiles[] = {64, 32, 16, 8};  // of dims without a loop
-constexpr std::size_t kMostOtherSchedules = 4;           // for blocks that none of a grid's own schedules lowers to
+constexpr std::int64_t added_tiles[] = {64, 32, 16, 8};  // of dims without a loop
+constexpr std::size_t most_other_schedules = 4;          // for blocks that none of a grid's own schedules lowers to
 
 std::vector<Schedule> without_equal(const std::vector<Schedule>& schedules) {
   std::vector<Schedule> found;
@@ -72,7 +72,7 @@ PlannedGrid planned_grid(const GridShape& shape, const Schedule& schedule, const
   const Schedule copies = reduced(schedule, false, model), plain = reduced(schedule, true, model);
   GridSchedules with{schedule, without_equal({plain, copies, schedule}), {}, scalar_schedule(shape, schedule)};
   for (const Schedule& other : all)
-    if (other != schedule && with.others.size() < kMostOtherSchedules)
+    if (other != schedule && with.others.size() < most_other_schedules)
       with.others.push_back(reduced(other, false, model));
   std::vector<GridSchedules> tried{with};
   const auto add = [&](const Schedule& main, const std::vector<Schedule>& remainders) {
@@ -84,7 +84,7 @@ PlannedGrid planned_grid(const GridShape& shape, const Schedule& schedule, const
   };
   add(copies, {plain, copies});
   add(plain, {plain});
-  for (const std::int64_t tile : kAddedTiles)
+  for (const std::int64_t tile : added_tiles)
     for (const Schedule& one : {copies, plain})
       if (const Schedule more = with_loops(shape, one, tile); more != one)
         add(more, {with_loops(shape, plain, tile), more});

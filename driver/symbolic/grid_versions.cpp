@@ -12,9 +12,9 @@
 namespace isamap {
 namespace {
 
-constexpr int kBisections = 6;
-constexpr std::int64_t kSampledSizes[] = {1, 8, 37, 192, 509};
-constexpr std::int64_t kLargestSample = 1024;
+constexpr int bisections = 6;
+constexpr std::int64_t sampled_sizes[] = {1, 8, 37, 192, 509};
+constexpr std::int64_t largest_sample = 1024;
 
 SizeFact size_guard(const AffineExpr& measure, std::int64_t bound, bool at_most) {
   return {fmt::format("{} {} {}", print(measure), at_most ? "<=" : ">", bound),
@@ -28,7 +28,7 @@ std::int64_t crossover(const GuardedSchedule& version, const std::vector<Guarded
                        const VersionQuestion& question) {
   auto [measure, below, above, at_most] = *version.between;
   const auto name = measure.as_dim();
-  for (int n = 0; name && n < kBisections && above - below > 1; ++n) {
+  for (int n = 0; name && n < bisections && above - below > 1; ++n) {
     Bindings sizes = question.samples.front();
     const std::int64_t middle = below + (above - below) / 2;
     sizes[*name] = middle;
@@ -187,14 +187,14 @@ std::vector<Bindings> sample_sizes(const SymbolicKernel& kernel, const VersionOp
       sizes[size.name] = likely;
       add(sizes);
     }
-  for (const std::int64_t value : kSampledSizes) {
+  for (const std::int64_t value : sampled_sizes) {
     Bindings sizes;
     for (const SymbolicSize& size : kernel.facts.sizes) sizes[size.name] = value;
     add(sizes);
   }
   // One alone, too: where all are one, a schedule that is best for one column would be chosen for one row of many.
   std::vector<std::int64_t> single = options.few;
-  single.insert(single.end(), {1, kLargestSample});
+  single.insert(single.end(), {1, largest_sample});
   for (const std::int64_t value : single)
     for (const SymbolicSize& size : kernel.facts.sizes) {
       Bindings sizes = kernel.at;

@@ -17,13 +17,13 @@ namespace isamap {
 namespace {
 
 // Steps from the likely size: far ones show the slope, neighbours what strided windows round.
-const std::vector<std::int64_t> kFewSteps = {1, 3, 64}, kAllSteps = {1, 2, 3, 4, 5, 8, 33, 64};
-constexpr std::int64_t kSmallestSample = 2;  ///< axes of one element are left out by the importer
+const std::vector<std::int64_t> few_sample_steps = {1, 3, 64}, all_sample_steps = {1, 2, 3, 4, 5, 8, 33, 64};
+constexpr std::int64_t smallest_sample = 2;  ///< axes of one element are left out by the importer
 
 /// Sizes at which one symbol is sampled, the likely one first.
 std::vector<std::int64_t> samples_of(const SymbolicSize& size, const std::vector<std::int64_t>& steps_of) {
   const std::int64_t step = size.multiple_of;
-  const std::int64_t low = round_up(std::max(size.min, kSmallestSample), step);
+  const std::int64_t low = round_up(std::max(size.min, smallest_sample), step);
   const std::int64_t high = std::max(floor_div(size.max, step) * step, low);
   std::int64_t base = sample_of(size);
   for (const std::int64_t likely : size.likely)
@@ -108,7 +108,7 @@ std::optional<Diagnostic> different(const Model& a, const Model& b, const Bindin
 }  // namespace
 
 std::vector<Bindings> sample_sizes(const SizeFacts& facts, bool all) {
-  const std::vector<std::int64_t>& steps = all ? kAllSteps : kFewSteps;
+  const std::vector<std::int64_t>& steps = all ? all_sample_steps : few_sample_steps;
   Bindings base, together, largest;
   for (const SymbolicSize& size : facts.sizes) {
     const auto values = samples_of(size, steps);
@@ -152,7 +152,7 @@ bool is_affine(const SampledModel& sampled) {
 std::vector<Bindings> sizes_far_from(const SampledModel& sampled) {
   Bindings least, middle;
   for (const SymbolicSize& size : sampled.facts.sizes) {
-    const std::int64_t low = round_up(std::max(size.min, kSmallestSample), size.multiple_of);
+    const std::int64_t low = round_up(std::max(size.min, smallest_sample), size.multiple_of);
     const std::int64_t high = sampled.sizes[largest_of(sampled.sizes)].at(size.name);
     least[size.name] = low;
     middle[size.name] = low + (high - low) / 2 / size.multiple_of * size.multiple_of;

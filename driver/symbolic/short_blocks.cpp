@@ -9,7 +9,7 @@
 namespace isamap {
 namespace {
 
-constexpr double kWorth = 1.05;  // cycles of a block with short tiles by those of a block for the cell alone
+constexpr double short_tiles_worth = 1.05;  // cycles of a block with short tiles by those of a block for the cell alone
 
 bool has_one_tile_and_masks(const GridAxis& axis) {
   const std::vector<DimRun>& runs = axis.runs;
@@ -86,7 +86,7 @@ bool ShortBlocks::is_worth(std::size_t cell, std::size_t axis, const Block& bloc
   if (run_of(grid_, cell, axis).tile == 0) priced.counts[axis] = run_of(grid_, cell, axis).high;
   const double alone = cycles(own);
   if (run_of(grid_, cell, axis).tile == 0) priced.counts[axis] = grid_.shape.axes[axis].runs[0].tile;
-  return cycles(block.schedule) <= kWorth * alone;
+  return cycles(block.schedule) <= short_tiles_worth * alone;
 }
 
 /// Does it read the copies that tiles of all axes share?

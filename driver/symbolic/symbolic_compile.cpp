@@ -18,8 +18,8 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t kManyRows = 192;  // schedules for many rows are searched at no fewer
-constexpr std::int64_t kFewRows = 8;     // and those for few at so many
+constexpr std::int64_t many_rows = 192;  // schedules for many rows are searched at no fewer
+constexpr std::int64_t few_rows = 8;     // and those for few at so many
 
 class SymbolicCompiler {
  public:
@@ -28,7 +28,7 @@ class SymbolicCompiler {
 
   SymbolicCompilation run() {
     const std::int64_t most = Facts(kernel_.facts).interval(parts_.rows().count)->high;
-    std::int64_t many = kManyRows;
+    std::int64_t many = many_rows;
     for (const SymbolicSize& size : kernel_.facts.sizes)
       for (const std::int64_t likely : size.likely) {
         Bindings sizes = kernel_.at;
@@ -40,7 +40,7 @@ class SymbolicCompiler {
       if (!written_versions()) return std::move(result_);
     } else {
       if (!version(many)) return std::move(result_);
-      if (many > kFewRows) add_few(many);
+      if (many > few_rows) add_few(many);
     }
     SymbolicProgram& program = *result_.program;
     program.rows = parts_.rows().count;
@@ -161,8 +161,8 @@ class SymbolicCompiler {
 
   /// A version for few rows, if its schedule is another one and the model says that it is better there.
   void add_few(std::int64_t many) {
-    if (options_.hand_written || many <= 2 * kFewRows) return;
-    Compilation compiled = compile(parts_.block(kFewRows), model_, options_);
+    if (options_.hand_written || many <= 2 * few_rows) return;
+    Compilation compiled = compile(parts_.block(few_rows), model_, options_);
     if (!compiled.program || compiled.scheduled->schedule.nests == result_.schedules[0].nests) return;
     const Schedule& few = compiled.scheduled->schedule;
     const std::int64_t bound = crossover(few, many);
@@ -174,7 +174,7 @@ class SymbolicCompiler {
     if (parts.empty() || !same_packing(parts, result_.program->versions[0].parts)) return;
     result_.program->versions.insert(result_.program->versions.begin(), {{at_most(bound)}, std::move(parts)});
     result_.schedules.insert(result_.schedules.begin(), few);
-    result_.found_at.insert(result_.found_at.begin(), kFewRows);
+    result_.found_at.insert(result_.found_at.begin(), few_rows);
   }
 
   /// The largest number of rows up to which the schedule for few is cheaper wherever the two were priced; 0: nowhere.

@@ -19,13 +19,13 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t kSearchRound = 128;  // extents of searches are multiples of it: most tiles divide them
-constexpr std::int64_t kMostSearched = 1024;
-constexpr std::int64_t kTileSteps = 8;  // of a loop over tiles where programs are compared: more than any prefetch
-constexpr std::int64_t kMoreTileSteps[] = {1, 3};
-constexpr std::int64_t kManyTiles = 64;  // along each dim: many more blocks than processors
-constexpr std::size_t kMostTilings = 3;  // of a statement; threads are its fourth version
-constexpr std::int64_t kMostLaunchBlocks = (std::int64_t{1} << 31) - 1;  // of one launch
+constexpr std::int64_t search_round = 128;  // extents of searches are multiples of it: most tiles divide them
+constexpr std::int64_t most_searched = 1024;
+constexpr std::int64_t tile_steps = 8;  // of a loop over tiles where programs are compared: more than any prefetch
+constexpr std::int64_t more_tile_steps[] = {1, 3};
+constexpr std::int64_t many_tiles = 64;  // along each dim: many more blocks than processors
+constexpr std::size_t most_tilings = 3;  // of a statement; threads are its fourth version
+constexpr std::int64_t most_launch_blocks = (std::int64_t{1} << 31) - 1;  // of one launch
 
 using AxisCounts = std::vector<std::int64_t>;
 
@@ -92,7 +92,7 @@ class TileCompiler {
     }
     if (auto why = against(); !why.empty()) return not_tiled(why);
     AxisCounts counts;
-    for (const std::int64_t tile : tiles_) counts.push_back(kTileSteps * tile);
+    for (const std::int64_t tile : tiles_) counts.push_back(tile_steps * tile);
     const auto base = lowered(counts);
     if (!base) return base.diagnostics();
     if (options_.strict_float && !base->assumptions.empty()) return not_tiled(base->assumptions.front().text);
@@ -106,8 +106,8 @@ class TileCompiler {
     if (blocks_loop == nullptr || blocks_loop->unit.empty() ||
         std::any_of(first + 1, made_.program.body.end(), is_code))
       return not_tiled("its blocks are no loops around everything");
-    if (blocks() > kMostLaunchBlocks)
-      return not_tiled(fmt::format("a launch may need more than {} blocks", kMostLaunchBlocks));
+    if (blocks() > most_launch_blocks)
+      return not_tiled(fmt::format("a launch may need more than {} blocks", most_launch_blocks));
     auto edged = with_edges(std::move(made_.program), model_, edges(), multiples());
     if (!edged) return edged.diagnostics();
     made_.program = std::move(*edged);
@@ -153,7 +153,7 @@ class TileCompiler {
     const Computation& statement = made_.shape.kernel.statements[0];
     if (!made_.shape.padded.empty()) return "an input is read beyond its edges";
     for (std::size_t a = 0; a < axes().size(); ++a) {
-      if (tiles_[a] > kMostSearched) return fmt::format("tiles of {} positions along {}", tiles_[a], axes()[a].dim);
+      if (tiles_[a] > most_searched) return fmt::format("tiles of {} positions along {}", tiles_[a], axes()[a].dim);
       if (axes()[a].reduced && axes()[a].multiple % tiles_[a] != 0 && !rounded_up(made_.shape, a, tiles_[a]))
         return fmt::format("zeros along {} would change the result of statement {}", axes()[a].dim, statement.name);
     }
@@ -181,14 +181,14 @@ class TileCompiler {
     for (std::size_t a = 0; a < axes().size(); ++a)
       (axes()[a].reduced ? price.steps : price.tiles)
           .push_back(floordiv(axes()[a].extent + (tiles_[a] - 1), tiles_[a]));
-    const auto few = cycles(1, kTileSteps), more = cycles(1, 2 * kTileSteps), many = cycles(kManyTiles, 2 * kTileSteps);
+    const auto few = cycles(1, tile_steps), more = cycles(1, 2 * tile_steps), many = cycles(many_tiles, 2 * tile_steps);
     if (!few || !more || !many || *many <= 0) return false;
-    const double few_steps = std::pow(kTileSteps, price.steps.size());
-    const double more_steps = std::pow(2 * kTileSteps, price.steps.size());
+    const double few_steps = std::pow(tile_steps, price.steps.size());
+    const double more_steps = std::pow(2 * tile_steps, price.steps.size());
     const double step = price.steps.empty() ? 0 : (*more - *few) / (more_steps - few_steps);
     price.step = price.steps.empty() ? 0 : std::max<std::int64_t>(std::llround(step), 1);
     price.first = std::max<std::int64_t>(std::llround(*more - more_steps * step), 1);
-    const double blocks = std::pow(kManyTiles, price.tiles.size());
+    const double blocks = std::pow(many_tiles, price.tiles.size());
     price.at_once = std::max<std::int64_t>(std::llround(blocks * *more / *many), 1);
     return true;
   }
@@ -196,9 +196,9 @@ class TileCompiler {
   /// Its trips and conditions, by the programs for more tiles. Says why there are none.
   std::string take_axis(std::size_t a, const Program& base, const AxisCounts& counts) {
     const AffineExpr steps = floordiv(axes()[a].extent + (tiles_[a] - 1), tiles_[a]);
-    const AffineExpr beyond = with_size_symbols(steps) - kTileSteps;
+    const AffineExpr beyond = with_size_symbols(steps) - tile_steps;
     std::optional<MoreTiles> found;
-    for (const std::int64_t by : kMoreTileSteps) {
+    for (const std::int64_t by : more_tile_steps) {
       AxisCounts more = counts;
       more[a] += by * tiles_[a];
       const auto other = lowered(more);
@@ -221,13 +221,13 @@ class TileCompiler {
     AxisCounts more = counts;
     more[a] += tiles_[a];
     const auto of_more = lowered(more);
-    const auto lifted = of_more ? for_any_tiles(base, *of_more, 1, steps - kTileSteps, base) : std::nullopt;
-    std::int64_t fewest = kTileSteps;
-    for (std::int64_t n = kTileSteps - 1; n >= 1 && lifted; --n) {
+    const auto lifted = of_more ? for_any_tiles(base, *of_more, 1, steps - tile_steps, base) : std::nullopt;
+    std::int64_t fewest = tile_steps;
+    for (std::int64_t n = tile_steps - 1; n >= 1 && lifted; --n) {
       AxisCounts fewer = counts;
       fewer[a] = n * tiles_[a];
       const auto of_fewer = lowered(fewer);
-      const auto made = of_fewer ? for_any_tiles(*of_fewer, base, kTileSteps - n, steps - n, *of_fewer) : std::nullopt;
+      const auto made = of_fewer ? for_any_tiles(*of_fewer, base, tile_steps - n, steps - n, *of_fewer) : std::nullopt;
       if (!made || made->program.body.size() != lifted->program.body.size() ||
           !same_code(made->program, lifted->program))
         break;
@@ -277,8 +277,8 @@ class TileCompiler {
     for (std::size_t a = 0; a < axes().size(); ++a) {
       if (axes()[a].reduced) continue;
       const auto next =
-          checked_mul(product, axes()[a].most < 0 ? kMostLaunchBlocks + 1 : axes()[a].most / tiles_[a] + 1);
-      if (!next) return kMostLaunchBlocks + 1;
+          checked_mul(product, axes()[a].most < 0 ? most_launch_blocks + 1 : axes()[a].most / tiles_[a] + 1);
+      if (!next) return most_launch_blocks + 1;
       product = *next;
     }
     return product;
@@ -323,9 +323,9 @@ std::vector<AxisCounts> searched_counts(const SymbolicKernel& kernel, const Grid
     AxisCounts counts;
     for (const GridAxis& axis : shape.axes) {
       const std::int64_t extent = std::max<std::int64_t>(evaluate(axis.extent, sizes), 1);
-      counts.push_back(std::clamp(round_up(extent, kSearchRound), kSearchRound, kMostSearched));
-      if (axis.multiple % kSearchRound != 0)
-        counts.back() -= std::gcd(axis.multiple, kSearchRound);  // edges, and no more alignment
+      counts.push_back(std::clamp(round_up(extent, search_round), search_round, most_searched));
+      if (axis.multiple % search_round != 0)
+        counts.back() -= std::gcd(axis.multiple, search_round);  // edges, and no more alignment
     }
     if (std::find(found.begin(), found.end(), counts) == found.end()) found.push_back(std::move(counts));
   };
@@ -342,7 +342,7 @@ std::vector<AxisCounts> searched_counts(const SymbolicKernel& kernel, const Grid
     add_all([&](const SymbolicSize& size) {
       return size.likely.empty() ? kernel.at.at(size.name) : size.likely[std::min(n, size.likely.size() - 1)];
     });
-  add_all([](const SymbolicSize&) { return kMostSearched; });
+  add_all([](const SymbolicSize&) { return most_searched; });
   return found;
 }
 
@@ -358,7 +358,7 @@ Result<std::vector<TiledLaunch>> tiled_launches(const SymbolicKernel& kernel, st
   std::vector<TiledLaunch> made;
   const std::vector<AxisCounts> points = searched_counts(kernel, *shape);
   for (const AxisCounts& counts : points) {
-    if (made.size() == kMostTilings) break;
+    if (made.size() == most_tilings) break;
     auto one = TileCompiler(kernel, *shape, model, options, counts).run();
     if (!one && counts == points.front()) return one.diagnostics();
     if (!one || !*one) continue;

@@ -72,7 +72,7 @@ bool is_remainder(const Grid& grid, std::size_t number) {
   return false;
 }
 
-constexpr std::int64_t kLongStep = 8;  // calls: what addresses cost beside them is not seen
+constexpr std::int64_t long_step = 8;  // calls: what addresses cost beside them is not seen
 
 /// With those of unrolled loops; nothing: there is a loop that is not.
 std::optional<std::int64_t> calls_in(const std::vector<Node>& nodes) {
@@ -105,7 +105,7 @@ std::optional<std::int64_t> calls_of_step(const std::vector<Node>& nodes, const 
 }
 
 bool has_long_steps(const Grid& grid, const Block& block) {
-  return calls_of_step(block.program.body, grid, block).value_or(0) >= kLongStep;
+  return calls_of_step(block.program.body, grid, block).value_or(0) >= long_step;
 }
 
 bool have_equal_runs(const Grid& grid, std::size_t one, std::size_t other, const std::vector<int>& axes) {

@@ -13,9 +13,9 @@
 namespace isamap {
 namespace {
 
-constexpr double kWorthSharing = 0.75;   // of the loads are left at most
-constexpr double kWorthMoreCode = 0.85;  // of the loads that sharing in the inner loop leaves
-constexpr std::size_t kMostCalls = 240;  // of a loop that is written out
+constexpr double worth_sharing = 0.75;          // of the loads are left at most
+constexpr double worth_more_code = 0.85;        // of the loads that sharing in the inner loop leaves
+constexpr std::size_t most_shared_calls = 240;  // of a loop that is written out
 
 using Values = std::map<std::string, AffineExpr>;
 using Slot = std::pair<BufferId, std::vector<AffineExpr>>;
@@ -38,7 +38,7 @@ bool write_out(const std::vector<Node>& nodes, const Values& values, const Runti
       for (std::vector<Ref>* refs : {&calls.back().operands, &calls.back().masks})
         for (Ref& ref : *refs)
           for (AffineExpr& e : ref.index) e = substitute(e, values);
-      if (calls.size() > kMostCalls) return false;
+      if (calls.size() > most_shared_calls) return false;
     } else if (!std::holds_alternative<Comment>(node.is)) {
       return false;
     }
@@ -67,7 +67,7 @@ class WrittenOut {
     for (const Call& call : calls)
       if (!(is_move(model_.instruction(call.instruction)) ? take_load(call) : take_sum(call))) return std::nullopt;
     const auto distinct = static_cast<double>(loads_.size());
-    if (sums_.empty() || distinct > kWorthSharing * static_cast<double>(load_count_)) return std::nullopt;
+    if (sums_.empty() || distinct > worth_sharing * static_cast<double>(load_count_)) return std::nullopt;
     if (!choose_streamed() || !fits() || !order()) return std::nullopt;
     return nodes();
   }
@@ -300,7 +300,7 @@ class LoadSharing {
     WrittenOut written(program_, model_);
     auto nodes = written.run(calls);
     if (!nodes || static_cast<double>(count_loads(*nodes, model_)) >
-                      kWorthMoreCode * static_cast<double>(loop.trip * count_loads(loop.body, model_)))
+                      worth_more_code * static_cast<double>(loop.trip * count_loads(loop.body, model_)))
       return std::nullopt;
     pinned_.insert(written.pinned().begin(), written.pinned().end());
     return nodes;
