@@ -10,6 +10,7 @@
 
 #include "driver/symbolic/grid_plan.h"
 #include "ir/symbolic/facts.h"
+#include "ir/symbolic/launch_limits.h"
 #include "ir/symbolic/refusal.h"
 #include "isamap/scheduler.h"
 #include "program/edges.h"
@@ -25,7 +26,6 @@ constexpr std::int64_t tile_steps = 8;  // of a loop over tiles where programs a
 constexpr std::int64_t more_tile_steps[] = {1, 3};
 constexpr std::int64_t many_tiles = 64;  // along each dim: many more blocks than processors
 constexpr std::size_t most_tilings = 3;  // of a statement; threads are its fourth version
-constexpr std::int64_t most_launch_blocks = (std::int64_t{1} << 31) - 1;  // of one launch
 
 using AxisCounts = std::vector<std::int64_t>;
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ir/symbolic/facts.h"
+#include "ir/symbolic/launch_limits.h"
 #include "ir/symbolic/write_coverage.h"
 #include "isamap/symbolic_program.h"
 #include "support/arithmetic.h"
@@ -14,7 +15,6 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t most_blocks = (std::int64_t{1} << 31) - 1;  // of one launch
 constexpr std::int64_t most_index = std::int64_t{1} << 62;
 constexpr std::int64_t most_index32 = (std::int64_t{1} << 31) - 1;
 
@@ -74,11 +74,11 @@ class LaunchFinder {
     std::stable_sort(made.dims.begin(), made.dims.end(), [&](int a, int b) { return axis_of(s, a) < axis_of(s, b); });
     std::vector<AffineExpr> counted;
     for (const int d : made.dims) counted.push_back(symbolic.extents[static_cast<std::size_t>(d)]);
-    if (const auto blocks = most(counted, most_blocks * made.threads); !blocks)
-      return not_for_all_sizes(
-          kernel_,
-          fmt::format("statement {} may need more than {} blocks of {} threads", one.name, most_blocks, made.threads),
-          biggest(counted));
+    if (const auto blocks = most(counted, most_launch_blocks * made.threads); !blocks)
+      return not_for_all_sizes(kernel_,
+                               fmt::format("statement {} may need more than {} blocks of {} threads", one.name,
+                                           most_launch_blocks, made.threads),
+                               biggest(counted));
     const auto index = index_type(s, counted, made.threads);
     if (!index) return index.diagnostics();
     made.index = *index;
