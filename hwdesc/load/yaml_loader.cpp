@@ -359,4 +359,17 @@ Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<
   return loader::load_file(path, folders, options, problems);
 }
 
+Result<std::vector<std::string>> required_cpu(const std::string& path, const std::vector<std::string>& folders) {
+  loader::Problems problems;
+  loader::Tree tree;
+  if (!loader::read_tree(path, folders, problems, tree)) return problems.take();
+  std::vector<std::string> features;
+  const loader::Node* needed = tree.root.find("requires");
+  const loader::Node* listed = needed == nullptr ? nullptr : needed->find("cpu");
+  if (listed == nullptr) return features;
+  if (listed->kind == yaml::Kind::scalar) features.push_back(listed->scalar);
+  for (const loader::Node& one : listed->items) features.push_back(one.scalar);
+  return features;
+}
+
 }  // namespace isamap

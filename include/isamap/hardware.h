@@ -395,6 +395,9 @@ struct LoadedHardware {
 Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<std::string>& folders,
                                      const LoadOptions& options = {});
 
+/// What `requires: {cpu: [..]}` of a file and its bases lists, without making the machine.
+Result<std::vector<std::string>> required_cpu(const std::string& path, const std::vector<std::string>& folders);
+
 // Views of a machine: text tables, pictures of its graph of memories and links.
 
 std::string describe(const HardwareModel& model);  ///< text of `hw show`
