@@ -115,7 +115,7 @@ Exit deliver_to_folder(const Options& options, const std::vector<EmittedFile>& f
     return fail(Exit::wrong_input,
                 fmt::format("'{}' is a file, and {} files are printed", options.output, files.size()),
                 "name an existing or new folder with -o");
-  fs::create_directories(folder, problem);
+  if (auto why = make_folder(options.output, "-o FOLDER")) return fail(Exit::wrong_input, {std::move(*why)});
   std::vector<std::pair<fs::path, std::string>> all;
   for (const EmittedFile& file : files) all.emplace_back(folder / fs::path(file.name).filename(), file.text);
   return write_all(all);
@@ -315,6 +315,13 @@ std::optional<Diagnostic> no_utf8(const Options& options) {
     for (const auto& [key, value] : named)
       if (auto wrong = no_utf8(value)) return wrong;
   return std::nullopt;
+}
+
+std::optional<Diagnostic> make_folder(const std::string& path, const std::string& hint) {
+  std::error_code problem;
+  fs::create_directories(path, problem);
+  if (!problem) return std::nullopt;
+  return error_at({path, 0, 0}, "this folder cannot be made: " + problem.message(), hint);
 }
 
 Result<bool> write_file(const std::string& path, const std::string& text) {

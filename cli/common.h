@@ -59,6 +59,8 @@ std::optional<Diagnostic> no_utf8(const Options& options);
 /// file, the path is a folder.
 std::optional<Diagnostic> why_not_written(const std::string& path);
 std::optional<Diagnostic> why_no_file(const std::string& path);
+/// Makes a folder and those above it, unless it is there; why it cannot be made, with `hint`, or nothing.
+std::optional<Diagnostic> make_folder(const std::string& path, const std::string& hint);
 /// Writes a temporary file in the same folder and renames it.
 Result<bool> write_file(const std::string& path, const std::string& text);
 

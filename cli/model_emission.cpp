@@ -97,11 +97,7 @@ Exit emit_model(const Options& options) {
 
 Exit deliver_model(const Options& options, const ModelUnit& unit, const std::string& weights,
                    const nlohmann::ordered_json& json) {
-  std::error_code problem;
-  fs::create_directories(options.output, problem);
-  if (problem)
-    return fail(Exit::wrong_input,
-                {error_at({options.output, 0, 0}, "the folder cannot be made: " + problem.message(), "-o FOLDER")});
+  if (auto why = make_folder(options.output, "-o FOLDER")) return fail(Exit::wrong_input, {std::move(*why)});
   std::string written;
   std::vector<std::pair<std::string, std::string>> files;
   if (!unit.header.empty()) files.emplace_back(unit.name + ".h", unit.header);

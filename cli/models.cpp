@@ -367,10 +367,7 @@ KernelFile layer_file(const std::string& model, const Layer& layer, Result<std::
 }
 
 Exit write_kernels(const Options& options, const std::vector<KernelFile>& files, const std::string& none) {
-  std::error_code problem;
-  fs::create_directories(options.output, problem);
-  if (problem)
-    return fail(Exit::wrong_input, {error_at({options.output, 0, 0}, "cannot be made: " + problem.message())});
+  if (auto why = make_folder(options.output, "-o FOLDER")) return fail(Exit::wrong_input, {std::move(*why)});
   std::string written;
   for (const KernelFile& file : files) {
     if (!file.text) {

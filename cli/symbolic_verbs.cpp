@@ -351,10 +351,7 @@ Exit emit_time_loop(const Options& options, const SymbolicKernel& kernel, const 
     fail(Exit::ok, loops.problems);  // warnings
     const auto files = emit(*loops.program, model);
     if (!files) return fail(Exit::no_answer, files.diagnostics());
-    std::error_code problem;
-    std::filesystem::create_directories(options.output, problem);
-    if (problem)
-      return fail(Exit::wrong_input, fmt::format("cannot write to '{}': {}", options.output, problem.message()));
+    if (auto why = make_folder(options.output, "-o FOLDER")) return fail(Exit::wrong_input, {std::move(*why)});
     Options in_folder = options;
     in_folder.output = (std::filesystem::path(options.output) / files->front().name).string();
     return deliver_files(in_folder, *files);

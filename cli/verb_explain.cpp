@@ -127,8 +127,7 @@ std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapR
 /// Writes each proposed kernel as NAME_1.yaml, NAME_2.yaml, ...; equal ones share a file. Proposals not expressible as
 /// a kernel file have none.
 Result<ProposedFiles> write_proposals(const std::string& folder, const std::vector<Refusal>& refusals) {
-  std::error_code problem;
-  std::filesystem::create_directories(folder, problem);
+  if (auto why = make_folder(folder, "--write FOLDER")) return std::move(*why);
   ProposedFiles files;
   std::map<std::string, std::string> written;  // text -> name
   for (const Refusal& refusal : refusals) {

@@ -30,10 +30,7 @@ Exit verb_import_timeloop(const Options& options, const TimeloopFiles& files) {
   if (options.output.empty()) return fail(Exit::usage, "the files are written to a folder", "-o FOLDER");
   const auto made = timeloop::import({files.problem, files.architecture, files.mapping, files.energy});
   if (!made) return fail(Exit::wrong_input, made.diagnostics());
-  std::error_code problem;
-  std::filesystem::create_directories(options.output, problem);
-  if (problem)
-    return fail(Exit::wrong_input, {error_at({options.output, 0, 0}, "cannot be made: " + problem.message())});
+  if (auto why = make_folder(options.output, "-o FOLDER")) return fail(Exit::wrong_input, {std::move(*why)});
   for (const std::string& note : made->notes) fmt::print(stderr, "note: {}\n", note);
   const std::filesystem::path folder = options.output;
   std::string written;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 
@@ -49,14 +50,20 @@ std::vector<std::string> comments_of(const Kernel& kernel, const HardwareModel& 
 }
 
 /// Written under a temporary name and renamed, so that a file is complete or absent; the process id separates two runs.
-bool write_whole(const std::filesystem::path& path, const std::string& text) {
+/// Why it cannot be written, or nothing.
+std::optional<Diagnostic> write_whole(const std::filesystem::path& path, const std::string& text) {
   const std::filesystem::path beside = path.string() + "." + std::to_string(::getpid()) + ".tmp";
+  errno = 0;
   std::ofstream out(beside, std::ios::binary | std::ios::trunc);
   out << text;
   out.close();
   std::error_code problem;
-  if (out) std::filesystem::rename(beside, path, problem);
-  return out && !problem;
+  if (!out) problem.assign(errno == 0 ? EIO : errno, std::generic_category());
+  if (!problem) std::filesystem::rename(beside, path, problem);
+  if (!problem) return std::nullopt;
+  std::error_code ignored;
+  std::filesystem::remove(beside, ignored);
+  return error_at({path.string(), 0, 0}, "cannot be written: " + problem.message());
 }
 
 /// Is it a name like "mapping_12_fma.smt2"?
@@ -148,8 +155,8 @@ Diagnostics write_certificate(const Kernel& kernel, const HardwareModel& model, 
   if (truth == Truth::unknown) mapping.proof = Proof::unknown;
   const Alignment alignment = alignment_of(kernel, instruction_of(mapping, model), mapping);
   const std::string any_size = proved_for_any_size(alignment, mapping, options, result);
-  if (write_whole(path, print(certificate) + any_size)) return {};
-  return {error_at({path.string(), 0, 0}, "cannot write this file")};
+  if (auto problem = write_whole(path, print(certificate) + any_size)) return {std::move(*problem)};
+  return {};
 }
 
 }  // namespace
@@ -166,7 +173,7 @@ Diagnostics write_certificate_texts(const std::string& folder,
   std::vector<std::string> written;
   for (const auto& [name, text] : texts) {
     const std::filesystem::path path = std::filesystem::path(folder) / name;
-    if (!write_whole(path, text)) return {error_at({path.string(), 0, 0}, "cannot write this file")};
+    if (auto problem = write_whole(path, text)) return {std::move(*problem)};
     written.push_back(name);
   }
   remove_older(folder, written, start);

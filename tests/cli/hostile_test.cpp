@@ -77,6 +77,30 @@ TEST(Hostile, AModelIsEmittedIntoAFolder) {
 
 TEST(Hostile, NegativeSizes) { refuses(formula("map", "C[i,j] += A[i,k]*B[k,j]", "i=-4,j=8,k=8"), "-4"); }
 
+TEST(Hostile, AFolderThatCannotBeMadeIsNamedWithTheReason) {
+  const Folder folder;
+  const std::string below = folder.write("file", "") + "/below/";
+  const std::string says = below + ": this folder cannot be made: Not a directory";
+  refuses({"emit", example("gemm"), "--target", "scalar_c", "--budget", "evals=2", "--header", "-o", below}, says);
+  refuses({"emit", example("gemm"), "--target", "nvidia_sm80", "--budget", "evals=2", "-o", below}, says);
+  refuses({"explain", example("gemm"), "--target", "npu16", "--write", below}, says);
+}
+
+TEST(Hostile, AProofThatCannotBeWrittenLeavesNoPartOfIt) {
+  const Folder folder;
+  const auto proofs = [&](const std::string& where) {
+    auto words = formula("map", "Y[i] += X[i]*X[i]", "i=4");
+    words.insert(words.end(), {"--certificates", where});
+    return words;
+  };
+  ASSERT_EQ(isamap(proofs(folder / "")).code, 0);
+  ASSERT_FALSE(folder.names().empty());
+  const Folder other;
+  for (const std::string& name : folder.names()) fs::create_directories(other / (name + "/taken"));
+  refuses(proofs(other / ""), ".smt2: cannot be written: Is a directory");
+  for (const std::string& name : other.names()) EXPECT_EQ(name.find(".tmp"), std::string::npos) << name;
+}
+
 TEST(Hostile, ProductsThatOverflow) {
   refuses(formula("map", "C[i,j] += A[i,k]*B[k,j]", "i=4000000000,j=4000000000,k=4000000000"), "2^63");
   refuses(formula("map", "C[i] = A[i]", "i=99999999999999999999"), "99999999999999999999");
