@@ -248,6 +248,15 @@ TEST(Failures, AnExitOfAStrategyLeavesNoTemporaryFolder) {
   EXPECT_TRUE(folder.names().empty()) << folder.names()[0];
 }
 
+/// Accounts of services have such homes.
+TEST(Failures, AHomeThatIsNotThereIsNotMade) {
+  const Folder folder;
+  const Setting home("HOME", folder / "no/home"), own("ISAMAP_CACHE", ""), other("XDG_CACHE_HOME", "");
+  const Said said = isamap({"run", example("dot"), "--target", "scalar_c", "--budget", "evals=2"});
+  EXPECT_EQ(said.code, 0) << said.err;
+  EXPECT_TRUE(folder.names().empty()) << folder.names()[0];
+}
+
 TEST(Failures, TwoProcessesShareAFolderOfCertificates) {
   const Folder folder;
   const auto words = gemm_words("map", "scalar_c", "i=4,j=4,k=4", {"--certificates", folder / "new/proofs"});

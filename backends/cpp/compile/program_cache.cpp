@@ -29,15 +29,15 @@ constexpr std::size_t max_text = 256 << 20;
 /// A directory owned by this user and not accessible to others, or nothing: caching is off.
 std::optional<fs::path> cache_directory() {
   fs::path path;
+  std::error_code failed;
   if (const char* own = std::getenv("ISAMAP_CACHE"); own != nullptr && *own != 0)
     path = own;
   else if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg == '/')
     path = fs::path(xdg) / "isamap";
-  else if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
-    path = fs::path(home) / ".cache" / "isamap";
+  else if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/' && fs::is_directory(home, failed))
+    path = fs::path(home) / ".cache" / "isamap";  // accounts of services name a home that is not there
   else
     return std::nullopt;
-  std::error_code failed;
   fs::create_directories(path.parent_path(), failed);
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return std::nullopt;
   struct stat info {};
