@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
+#include <utility>
+
+#include "support/arithmetic.h"
 
 namespace isamap {
 namespace {
@@ -81,9 +84,19 @@ class Differences {
       one.remaining[i] = one.remaining[i + 1] + std::abs(one.weights[i]) * (digit_steps_[(*group_)[i]].extent - 1);
     if (one.remaining[0] > most) limits_.push_back(std::move(one));
   }
-  bool within_limits(std::size_t decided) const {
-    return std::all_of(limits_.begin(), limits_.end(),
-                       [&](const Limit& one) { return std::abs(one.sum) - one.remaining[decided] <= one.most; });
+  /// The least and largest difference at position i with which every limit can still be kept; none if least > largest.
+  /// Computed, not tried: a digit may have 2^31 steps, of which a limit leaves few.
+  std::pair<std::int64_t, std::int64_t> steps_within_limits(std::size_t i) const {
+    const std::int64_t extent = digit_steps_[(*group_)[i]].extent;
+    std::int64_t least = 1 - extent, largest = extent - 1;
+    for (const Limit& one : limits_) {
+      const std::int64_t weight = std::abs(one.weights[i]), sum = one.weights[i] < 0 ? -one.sum : one.sum;
+      if (weight == 0) continue;
+      const std::int64_t most = one.most + one.remaining[i + 1];
+      least = std::max(least, -floor_div(most + sum, weight));
+      largest = std::min(largest, floor_div(most - sum, weight));
+    }
+    return {least, largest};
   }
 
   /// Does the difference leave the implied rows unchanged? The given rows are unchanged by their limits.
@@ -119,7 +132,6 @@ class Differences {
   }
 
   void visit(std::size_t i) {
-    if (truth_ == Truth::no || !within_limits(i)) return;
     if (++visits_ > max_visits) {
       truth_ = Truth::unknown;
       return;
@@ -134,8 +146,8 @@ class Differences {
       for (Limit& one : limits_) one.sum += one.weights[i] * (step - steps_[w]);
       steps_[w] = step;
     };
-    for (std::int64_t step = 1 - digit_steps_[w].extent; step < digit_steps_[w].extent && visits_ <= max_visits;
-         ++step) {
+    const auto [least, largest] = steps_within_limits(i);
+    for (std::int64_t step = least; step <= largest && truth_ != Truth::no && visits_ <= max_visits; ++step) {
       step_to(step);
       visit(i + 1);
     }

@@ -147,6 +147,22 @@ TEST(Lazy, CountsBeyondTheLimitOfLists) {
   EXPECT_TRUE(count()->limit_reached);
 }
 
+/// A dim of 2^31 steps, of which an instruction holds three: trying each of them takes minutes a placement.
+TEST(Lazy, StepsBeyondAnInstructionAreNotTried) {
+  auto loaded = load_hardware(ISAMAP_SOURCE_DIR "/hardware_models/conv3x3.yaml", {});
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  const auto listed = [&](const std::string& extent) {
+    const Kernel kernel =
+        formula("O[n,g,k,p,q] += I[n,g,c,p+r,q+s]*F[g,k,c,r,s]", "n=1,g=3,k=10,p=12,q=13,c=6,s=3,r=" + extent);
+    std::vector<std::string> mappings;
+    const auto all = enumerate_mappings(kernel, loaded->model, {});
+    EXPECT_TRUE(all);
+    for (const Mapping& m : all->mappings) mappings.push_back(print(m, kernel, loaded->model));
+    return mappings;
+  };
+  EXPECT_EQ(listed("2147483648"), listed("1000"));
+}
+
 TEST(Lazy, AnInstructionThatIsNotThereIsNamed) {
   MapOptions options;
   options.instruction = "mma_16x16";
