@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "frontends/npy.h"
+#include "isamap/frontends.h"
 #include "tests/cli/program.h"
 #include "tests/frontends/onnx_bytes.h"
 
@@ -16,6 +17,14 @@ namespace {
 using Json = nlohmann::json;
 
 const std::string dynamic_models = ISAMAP_SOURCE_DIR "/tests/data/";
+
+class ModelSizes : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!onnx_supported()) GTEST_SKIP() << "built without ONNX (Debian: apt-get install libonnx-dev libprotobuf-dev)";
+  }
+};
+using HeavyModelSizes = ModelSizes;
 
 Json run_at_sizes(const std::string& model, const std::vector<std::string>& sizes, int code = 0) {
   std::vector<std::string> words{"run", model, "--target", "x86_avx2", "--budget", "evals=20", "--json"};
@@ -42,7 +51,7 @@ std::map<std::string, int> codes_of_one_compilation(const Json& json, std::size_
   return codes;
 }
 
-TEST(HeavyModelSizes, LengthsOfATransformer) {
+TEST_F(HeavyModelSizes, LengthsOfATransformer) {
   const Json json = run_at_sizes(dynamic_models + "dynamic_transformer.onnx",
                                  {"--dims", "batch=1,seq=1..64", "--sizes", "seq=1,2,37,64"});
   const auto codes = codes_of_one_compilation(json, 4);
@@ -56,10 +65,10 @@ void batches_of_a_convolution_network(const std::string& sizes, std::size_t runs
   EXPECT_EQ(codes.size(), 1u) << json["part_list"].dump(1);
   EXPECT_GE(codes.at("rows"), 4);
 }
-TEST(ModelSizes, BatchesOfAConvolutionNetwork) { batches_of_a_convolution_network("batch=1,3", 2); }
-TEST(HeavyModelSizes, BatchesOfAConvolutionNetwork) { batches_of_a_convolution_network("batch=1,3,8", 3); }
+TEST_F(ModelSizes, BatchesOfAConvolutionNetwork) { batches_of_a_convolution_network("batch=1,3", 2); }
+TEST_F(HeavyModelSizes, BatchesOfAConvolutionNetwork) { batches_of_a_convolution_network("batch=1,3,8", 3); }
 
-TEST(HeavyModelSizes, ImagesOfAFullyConvolutionalNetwork) {
+TEST_F(HeavyModelSizes, ImagesOfAFullyConvolutionalNetwork) {
   const Json json = run_at_sizes(dynamic_models + "dynamic_fcn.onnx",
                                  {"--dims", "H=4..128/4@32,W=4..128/4@40", "--sizes", "H=8,36,W=4,52"});
   codes_of_one_compilation(json, 4);
@@ -73,13 +82,13 @@ std::string open_rows_model() {
                            output("y", {unknown, 6}));
 }
 
-TEST(ModelSizes, HeavyAListWithoutFactsIsTheirRange) {
+TEST_F(ModelSizes, HeavyAListWithoutFactsIsTheirRange) {
   const Folder folder;
   const Json json = run_at_sizes(folder.write("m.onnx", open_rows_model()), {"--sizes", "N=1,9,30"});
   codes_of_one_compilation(json, 3);
 }
 
-TEST(ModelSizes, FactsWithoutAListAreRunAtTheirEnds) {
+TEST_F(ModelSizes, FactsWithoutAListAreRunAtTheirEnds) {
   const Folder folder;
   const Json json = run_at_sizes(folder.write("m.onnx", open_rows_model()), {"--dims", "N=2..40@7"});
   codes_of_one_compilation(json, 3);
@@ -88,7 +97,7 @@ TEST(ModelSizes, FactsWithoutAListAreRunAtTheirEnds) {
   EXPECT_EQ(json["runs"][2]["sizes"]["N"], 40);
 }
 
-TEST(ModelSizes, SizesThatBreakAFactAreOneLineAndWriteNothing) {
+TEST_F(ModelSizes, SizesThatBreakAFactAreOneLineAndWriteNothing) {
   const Folder folder;
   const std::string model = folder.write("m.onnx", open_rows_model()), out = folder / "out";
   const auto told = [&](const std::string& dims, const std::string& sizes, const std::string& verb = "run") {
@@ -108,7 +117,7 @@ TEST(ModelSizes, SizesThatBreakAFactAreOneLineAndWriteNothing) {
 }
 
 /// Of a model with open sizes; stated outputs are compared.
-TEST(ModelSizes, ArraysShowTheirSizes) {
+TEST_F(ModelSizes, ArraysShowTheirSizes) {
   const Folder folder;
   const std::string model = folder.write("m.onnx", open_rows_model()), in = folder / "in.npz", out = folder / "out.npz";
   const auto array = [](const std::vector<float>& values) {
@@ -161,7 +170,7 @@ std::string sum_of_two_open_inputs() {
 }
 
 /// Of a model with two open sizes: the message is of the size at fault, and comes before anything is planned.
-TEST(ModelSizes, SizesThatContradictArraysAreToldAtOnce) {
+TEST_F(ModelSizes, SizesThatContradictArraysAreToldAtOnce) {
   const Folder folder;
   const std::string model = folder.write("m.onnx", sum_of_two_open_inputs()), in = folder / "in.npz";
   TensorData data{DType::f32, {2, 5}, std::vector<std::uint8_t>(40)};
@@ -211,7 +220,7 @@ TEST(ModelSizes, SizesThatContradictArraysAreToldAtOnce) {
 }
 
 /// --constant with --inputs: the arrays of constants are their values.
-TEST(ModelSizes, ArraysOfConstantsAreTheirValues) {
+TEST_F(ModelSizes, ArraysOfConstantsAreTheirValues) {
   const Folder folder;
   const std::string model = folder.write("m.onnx", sum_of_two_open_inputs()), in = folder / "in.npz";
   TensorData a{DType::f32, {2, 3}, std::vector<std::uint8_t>(24)}, b = a, y = a;
@@ -246,7 +255,7 @@ TEST(ModelSizes, ArraysOfConstantsAreTheirValues) {
   EXPECT_NE(wrong.err.find("input 'b' is [2, other], and its values are [3, 2]"), std::string::npos) << wrong.err;
 }
 
-TEST(ModelSizes, OperatorsTieSizes) {
+TEST_F(ModelSizes, OperatorsTieSizes) {
   const Folder folder;
   const std::string model = folder.write("m.onnx", sum_of_two_open_inputs());
   const Said said = isamap(
@@ -256,7 +265,7 @@ TEST(ModelSizes, OperatorsTieSizes) {
       << said.err;
 }
 
-TEST(ModelSizes, ContradictionsNameTheirPlaces) {
+TEST_F(ModelSizes, ContradictionsNameTheirPlaces) {
   const Folder folder;
   const Said said = isamap({"run", folder.write("m.onnx", sum_of_two_open_inputs()), "--target", "x86_avx2", "--dims",
                             "seq=2..40,other=2..40", "--sizes", "seq=3,other=5,6"});
@@ -266,7 +275,7 @@ TEST(ModelSizes, ContradictionsNameTheirPlaces) {
   EXPECT_NE(said.err.find("note: other = 5 is axis 1 of input 'b'\n"), std::string::npos) << said.err;
 }
 
-TEST(ModelSizes, LayersAreKernelFilesWithFacts) {
+TEST_F(ModelSizes, LayersAreKernelFilesWithFacts) {
   const Folder folder;
   const Said said = isamap({"import", "onnx", dynamic_models + "dynamic_transformer.onnx", "--dims",
                             "batch=1,seq=1..64@16", "-o", folder / "layers"});
@@ -277,7 +286,7 @@ TEST(ModelSizes, LayersAreKernelFilesWithFacts) {
   EXPECT_EQ(isamap({"map", kernel, "--target", "x86_avx2"}).code, 0);
 }
 
-TEST(ModelSizes, WhatHasNoProgramForAllSizesIsCompiledForEach) {
+TEST_F(ModelSizes, WhatHasNoProgramForAllSizesIsCompiledForEach) {
   using namespace onnx_bytes;
   const Folder folder;  // the count of elements is a product of sizes: [N, N] seen as [N*N]
   const std::string model =
@@ -291,7 +300,7 @@ TEST(ModelSizes, WhatHasNoProgramForAllSizesIsCompiledForEach) {
   EXPECT_EQ(json.value("recompiled_because", ""), "axis 0 of y is no affine expression of the sizes");
 }
 
-TEST(ModelSizes, AnEmittedModelTakesItsSizesAtTheCall) {
+TEST_F(ModelSizes, AnEmittedModelTakesItsSizesAtTheCall) {
   const Folder folder;
   const std::string model = folder.write("m.onnx", open_rows_model()), out = folder / "out";
   const Said said = isamap({"emit", model, "--target", "x86_avx2", "--dims", "N=0..40", "-o", out});
