@@ -55,8 +55,9 @@ Machine::Machine(const Program& program, const HardwareModel& model) : model_(mo
     images_[m].bytes.resize(static_cast<std::size_t>(size));
     for (std::uint8_t& byte : images_[m].bytes) byte = static_cast<std::uint8_t>(random.next() >> 56);
     images_[m].block = memory.is_register() ? std::max<std::int64_t>(memory.size, 1) : narrowest[m];
-    images_[m].written.resize(static_cast<std::size_t>(size / images_[m].block + 1), 0);
-    images_[m].read.resize(static_cast<std::size_t>(size / images_[m].block + 1), 0);
+    const auto blocks = static_cast<std::size_t>(size / images_[m].block + 1);
+    images_[m].written = ReadyTimes(blocks);
+    images_[m].read = ReadyTimes(blocks);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,23 @@ namespace isamap {
 struct Turn {
   std::int64_t earliest = 0, end = 0;
   std::function<void(MemoryId memory, std::size_t at, int count, bool write)> touch;
+};
+
+/// A cycle for each block of a memory, 0 at first. Pages of blocks are made when they are touched: a memory may have
+/// millions of blocks, of which a program touches few.
+class ReadyTimes {
+ public:
+  ReadyTimes() = default;
+  explicit ReadyTimes(std::size_t blocks) : pages_(blocks / page + 1) {}
+  std::int64_t& operator[](std::size_t block) {
+    auto& cycles = pages_[block / page];
+    if (!cycles) cycles = std::make_unique<std::int64_t[]>(page);
+    return cycles[block % page];
+  }
+
+ private:
+  static constexpr std::size_t page = 4096;  ///< blocks
+  std::vector<std::unique_ptr<std::int64_t[]>> pages_;
 };
 
 class Machine {
@@ -47,7 +65,7 @@ class Machine {
   struct Image {
     std::vector<std::uint8_t> bytes;
     std::int64_t block = 1;  ///< bytes with one ready time: a register, or the narrowest element
-    std::vector<std::int64_t> written, read;
+    ReadyTimes written, read;
   };
 
   /// One operand of a command: the byte at which it starts, and element positions as a function of the instruction
