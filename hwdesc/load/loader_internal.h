@@ -69,7 +69,7 @@ struct Tree {
 bool read_tree(const std::string& path, const std::vector<std::string>& folders, Problems& problems, Tree& tree);
 
 /// Maps merge; lists of named entries merge by name; other lists are united; all else is replaced.
-Node merge(const Node& base, const Node& over);
+Node merge(Node base, const Node& over);
 /// Removes the named entries; unknown names are reported.
 void drop(Node& root, const Node& names, Problems& problems);
 /// Can the written name "store_${t}" of an entry with `variants` expand to this one?

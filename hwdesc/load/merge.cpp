@@ -32,18 +32,17 @@ Node as_list(const Node& node) {
   return list;
 }
 
-Node merge_maps(const Node& base, const Node& over) {
-  Node result = base;
+Node merge_maps(Node result, const Node& over) {
   result.where = over.where;
   std::map<std::string, std::size_t> place;
-  for (std::size_t i = 0; i < base.entries.size(); ++i) place.emplace(base.entries[i].first, i);
+  for (std::size_t i = 0; i < result.entries.size(); ++i) place.emplace(result.entries[i].first, i);
   for (std::size_t i = 0; i < over.entries.size(); ++i) {
     const auto& [key, value] = over.entries[i];
     const auto found = place.find(key);
     if (found != place.end()) {
       result.key_where[found->second] = over.key_where[i];
       Node& below = result.entries[found->second].second;
-      below = is_added(key) ? merge(as_list(below), as_list(value)) : merge(below, value);
+      below = is_added(key) ? merge(as_list(below), as_list(value)) : merge(std::move(below), value);
     } else {
       result.entries.push_back(over.entries[i]);
       result.key_where.push_back(over.key_where[i]);
@@ -52,18 +51,18 @@ Node merge_maps(const Node& base, const Node& over) {
   return result;
 }
 
-/// Only entries of `base` are merged into: two entries of one name in one file stay separate, and are reported.
-Node merge_named(const Node& base, const Node& over) {
-  Node result = base;
+/// Only entries of the base are merged into: two entries of one name in one file stay separate, and are reported.
+Node merge_named(Node result, const Node& over) {
   std::map<std::string, std::size_t> place;
-  for (std::size_t i = 0; i < base.items.size(); ++i) place.emplace(*name_of(base.items[i]), i);
+  for (std::size_t i = 0; i < result.items.size(); ++i) place.emplace(*name_of(result.items[i]), i);
   for (const Node& item : over.items) {
     const auto found = place.find(*name_of(item));
     if (found == place.end()) {
       result.items.push_back(item);
       continue;
     }
-    result.items[found->second] = merge(result.items[found->second], item);
+    Node& below = result.items[found->second];
+    below = merge(std::move(below), item);
     place.erase(found);
   }
   return result;
@@ -79,10 +78,9 @@ std::string written(const Node& node) {
   return text + ".";
 }
 
-Node unite(const Node& base, const Node& over) {
-  Node result = base;
+Node unite(Node result, const Node& over) {
   std::set<std::string> known;
-  for (const Node& item : base.items) known.insert(written(item));
+  for (const Node& item : result.items) known.insert(written(item));
   for (const Node& item : over.items)
     if (!known.count(written(item))) result.items.push_back(item);
   return result;
@@ -90,11 +88,11 @@ Node unite(const Node& base, const Node& over) {
 
 }  // namespace
 
-Node merge(const Node& base, const Node& over) {
+Node merge(Node base, const Node& over) {
   if (base.kind == Kind::list && over.kind == Kind::list && over.items.empty()) return over;  // [] empties
-  if (base.kind == Kind::map && over.kind == Kind::map) return merge_maps(base, over);
-  if (is_named_list(base) && is_named_list(over)) return merge_named(base, over);
-  if (base.kind == Kind::list && over.kind == Kind::list) return unite(base, over);
+  if (base.kind == Kind::map && over.kind == Kind::map) return merge_maps(std::move(base), over);
+  if (is_named_list(base) && is_named_list(over)) return merge_named(std::move(base), over);
+  if (base.kind == Kind::list && over.kind == Kind::list) return unite(std::move(base), over);
   return over;
 }
 
@@ -133,7 +131,7 @@ bool drop_row(Node& root, const Node& name) {
       dropped.where = item.where;
       dropped.entries.emplace_back("without", std::move(names));
       dropped.key_where.push_back(name.where);
-      item = merge(item, dropped);
+      item = merge(std::move(item), dropped);
     }
   }
   return possible;

@@ -12,13 +12,17 @@ namespace loader {
 
 namespace {
 
-/// Plain scalars are words; text that YAML could read as another type is quoted.
-std::string scalar_text(const std::string& text, bool quoted) {
+/// Plain scalars are words; text that YAML could read as another type is quoted. Each of these functions appends to
+/// `out`: every load of a machine writes its text.
+void add_scalar(std::string& out, const std::string& text, bool quoted) {
   const bool plain = !text.empty() && !quoted && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return std::isalnum(c) || c == '_' || c == '.' || c == '/' || c == '+';
   });
-  if (plain) return text;
-  std::string out = "\"";
+  if (plain) {
+    out += text;
+    return;
+  }
+  out += '"';
   for (const char c : text) {
     if (c == '\n') {
       out += "\\n";
@@ -31,72 +35,100 @@ std::string scalar_text(const std::string& text, bool quoted) {
     if (c == '"' || c == '\\') out += '\\';
     out += c;
   }
-  return out + "\"";
+  out += '"';
 }
 
-std::string flow(const Node& node) {
-  std::string text;
-  switch (node.kind) {
-    case Kind::null:
-      return "";
-    case Kind::scalar:
-      return scalar_text(node.scalar, node.quoted);
-    case Kind::list:
-      for (const Node& item : node.items) text += (text.empty() ? "" : ", ") + flow(item);
-      return "[" + text + "]";
-    case Kind::map:
-      for (const auto& [key, value] : node.entries)
-        text += (text.empty() ? "" : ", ") + scalar_text(key, false) + ": " + flow(value);
-      return "{" + text + "}";
+void add_flow(std::string& out, const Node& node) {
+  if (node.kind == Kind::null) return;
+  if (node.kind == Kind::scalar) return add_scalar(out, node.scalar, node.quoted);
+  out += node.kind == Kind::list ? '[' : '{';
+  const std::size_t begin = out.size();
+  const auto next = [&] {
+    if (out.size() > begin) out += ", ";
+  };
+  for (const Node& item : node.items) {
+    next();
+    add_flow(out, item);
   }
-  return text;
+  for (const auto& [key, value] : node.entries) {
+    next();
+    add_scalar(out, key, false);
+    out += ": ";
+    add_flow(out, value);
+  }
+  out += node.kind == Kind::list ? ']' : '}';
 }
 
 /// Text of several lines stays readable: a block.
-std::string value_text(const Node& node, const std::string& indent) {
+void add_value(std::string& out, const Node& node, const std::string& indent) {
   const bool lines = node.kind == Kind::scalar && node.scalar.find('\n') != std::string::npos;
-  if (!lines || node.scalar.front() == ' ' || node.scalar.find('\t') != std::string::npos || node.scalar.back() != '\n')
-    return " " + flow(node) + "\n";
-  std::string text = " |\n";
+  if (!lines || node.scalar.front() == ' ' || node.scalar.find('\t') != std::string::npos ||
+      node.scalar.back() != '\n') {
+    out += ' ';
+    add_flow(out, node);
+    out += '\n';
+    return;
+  }
+  out += " |\n";
   for (std::size_t at = 0; at < node.scalar.size();) {
     const std::size_t end = std::min(node.scalar.find('\n', at), node.scalar.size());
-    if (end > at) text += indent + node.scalar.substr(at, end - at);
-    text += "\n";
+    if (end > at) (out += indent).append(node.scalar, at, end - at);
+    out += '\n';
     at = end + 1;
   }
-  return text;
 }
 
-std::string map_text(const Node& node, const std::string& first, const std::string& indent) {
-  std::string text, before = first;
+void add_map(std::string& out, const Node& node, const std::string& first, const std::string& indent) {
+  const std::string* before = &first;
   for (const auto& [key, value] : node.entries) {
-    text += before + scalar_text(key, false) + ":" + value_text(value, indent + "  ");
-    before = indent;
+    out += *before;
+    add_scalar(out, key, false);
+    out += ':';
+    add_value(out, value, indent + "  ");
+    before = &indent;
   }
-  return text;
 }
 
-std::string entry_text(const std::string& key, const Node& value) {
-  if (value.kind == Kind::map && key != "requires") return key + ":\n" + map_text(value, "  ", "  ");
-  if (value.kind != Kind::list || value.items.empty()) return key + ":" + value_text(value, "  ");
-  std::string text = key + ":\n";
-  for (const Node& item : value.items)
-    text +=
-        key == "instructions" && item.kind == Kind::map ? map_text(item, "  - ", "    ") : "  - " + flow(item) + "\n";
-  return text;
+void add_entry(std::string& out, const std::string& key, const Node& value) {
+  out += key + ":";
+  if (value.kind == Kind::map && key != "requires") {
+    out += '\n';
+    return add_map(out, value, "  ", "  ");
+  }
+  if (value.kind != Kind::list || value.items.empty()) return add_value(out, value, "  ");
+  out += '\n';
+  for (const Node& item : value.items) {
+    out += "  - ";
+    add_flow(out, item);
+    out += '\n';
+  }
+}
+
+void add_instructions(std::string& out, const std::vector<Entry>& entries) {
+  out += "instructions:";
+  out += entries.empty() ? " []\n" : "\n";
+  for (const Entry& entry : entries) {
+    if (entry.node.kind == Kind::map) {
+      add_map(out, entry.node, "  - ", "    ");
+      continue;
+    }
+    out += "  - ";
+    add_flow(out, entry.node);
+    out += '\n';
+  }
 }
 
 }  // namespace
 
 std::string resolved_text(const Node& root, const std::vector<Entry>& entries) {
-  Node list;
-  list.kind = Kind::list;
-  for (const Entry& entry : entries) list.items.push_back(entry.node);
   std::string text;
   for (const auto& [key, value] : root.entries) {
     if (key == "extends" || key == "without" || key == "params" || key == "tables" || value.kind == Kind::null)
       continue;
-    text += entry_text(key, key == "instructions" ? list : value);
+    if (key == "instructions")
+      add_instructions(text, entries);
+    else
+      add_entry(text, key, value);
   }
   return text;
 }

@@ -93,7 +93,7 @@ class Reader {
       for (const Node* name : names) {
         const auto base = read_base(*name, file);
         if (!base) return std::nullopt;
-        below = merge(below, *base);
+        below = merge(std::move(below), *base);
       }
     }
     if (const Node* without = top_level(own, "without", problems_)) drop(below, *without, problems_);
@@ -101,15 +101,16 @@ class Reader {
     erase(own, "without");
     erase(below, "verified");  // it states the verification of the base, not of this file
     if (same_templates(below, own)) return std::nullopt;
-    return merge(below, own);
+    return merge(std::move(below), own);
   }
 
   /// Names are compared as written, before variants are expanded: an entry with its own variants and the name template
   /// of a base entry is meant as another entry, but would be merged: an error, reported without later ones.
   bool same_templates(const Node& below, const Node& own) {
     const Node *inherited = below.find("instructions"), *list = own.find("instructions");
+    if (!inherited || !list) return false;
     bool found = false;
-    for (const Node& item : inherited&& list ? list->items : std::vector<Node>{}) {
+    for (const Node& item : list->items) {
       const Node* same = item.find("variants") ? same_template(*inherited, item) : nullptr;
       if (!same) continue;
       found = true;

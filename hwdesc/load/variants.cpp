@@ -161,9 +161,9 @@ class Expander {
     overlay.kind = Kind::map;
     overlay.where = written.where;
     for (std::size_t a = 0; a < axes.size(); ++a)
-      overlay = merge(overlay, take_row(*axes[a].rows[choice[a]], a, parameters, given_by));
+      overlay = merge(std::move(overlay), take_row(*axes[a].rows[choice[a]], a, parameters, given_by));
     Node node = without_variants(written);
-    node = merge(node, overlay);
+    node = merge(std::move(node), overlay);
     node.where = written.where;
     substitute(node, parameters, problems_);
     for (const std::string& name : parameters.used)
