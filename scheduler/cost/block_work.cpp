@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "scheduler/cost/tile_uses.h"
 #include "scheduler/cost/traffic.h"
 #include "scheduler/nest/instruction_timing.h"
 #include "scheduler/nest/split_reduction.h"
@@ -41,7 +42,7 @@ class BlockWorkBuilder {
       work_.chains =
           std::max(1.0, counts_.slots(0, loops) * tiles_per_instance(view_, counts_, 0, view_.memory_of(stage), loops));
     }
-    for (const StagedTile& stage : view_.stages) refill(stage);
+    for (std::size_t s = 0; s < view_.stages.size(); ++s) refill(static_cast<int>(s));
     return std::move(work_);
   }
 
@@ -63,7 +64,8 @@ class BlockWorkBuilder {
     return times;
   }
 
-  void refill(const StagedTile& s) {
+  void refill(int stage) {
+    const StagedTile& s = view_.stages[static_cast<std::size_t>(stage)];
     const MemoryId from = view_.memory_of(s.parent);
     const DType dtype = view_.kernel->tensors[access_of(view_.statement, s.access).tensor.index()].dtype;
     BlockRefill r;
@@ -76,8 +78,7 @@ class BlockWorkBuilder {
     r.elements = counts_.padded_tile(s.access, s.loops) * r.times;
     r.bytes = r.elements * bytes(dtype);
     for (const LinkId l : links_between(model_, r.source, r.target)) r.latency += model_.link(l).latency;
-    for (const std::string& name : s.stage.via)
-      if (const auto id = model_.find_instruction(name)) r.move = &model_.instruction(*id);
+    if (const auto named = named_moves(view_, stage); !named.empty()) r.move = &model_.instruction(named.back());
     const bool part = r.output && work_.combine.valid() && from == combine_target(model_.instruction(work_.combine));
     if (part) r.move = &model_.instruction(work_.combine);
     if (r.move == nullptr && r.registers) r.move = move_between(model_, r.source, r.target, dtype);

@@ -9,6 +9,7 @@
 
 #include "scheduler/cost/memory_footprint.h"
 #include "scheduler/cost/scalar_work.h"
+#include "scheduler/cost/tile_uses.h"
 #include "scheduler/nest/instruction_timing.h"
 
 namespace isamap {
@@ -216,7 +217,7 @@ double prefetched_share(const ResolvedNest& view, const TileCounts& counts, int 
 
 /// A write-only output with non-temporal stores: its links bypass every cache.
 bool bypasses_caches(const ResolvedNest& view, const Transfer& t) {
-  const auto links = links_of(*view.model, view.via(t.stage), t.to, t.from);
+  const auto links = links_of(view, t.stage, t.to, t.from);
   return t.elements_in <= 0 && !links.empty() &&
          std::all_of(links.begin(), links.end(), [&](LinkId l) { return view.model->link(l).via.empty(); });
 }

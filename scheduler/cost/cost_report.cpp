@@ -9,7 +9,7 @@
 #include "ir/text/access_name.h"
 #include "scheduler/cost/command_stream_model.h"
 #include "scheduler/cost/stream_simulation.h"
-#include "scheduler/nest/instruction_timing.h"
+#include "scheduler/cost/tile_uses.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
 
@@ -154,7 +154,7 @@ class CostExplainer {
   }
   void link(const Transfer& t, MemoryId from, MemoryId to, double moved) {
     if (moved <= 0) return;
-    for (const LinkId id : links_of(model_, view_.via(t.stage), from, to)) {
+    for (const LinkId id : links_of(view_, t.stage, from, to)) {
       const std::string &name = model_.link(id).name,
                         moves = access_name(view_.kernel->tensors, view_.statement, t.access);
       const auto known = std::find_if(made_.links.begin(), made_.links.end(),

@@ -8,6 +8,7 @@
 #include "scheduler/cost/move_uses.h"
 #include "scheduler/cost/packing_time.h"
 #include "scheduler/cost/term.h"
+#include "scheduler/cost/tile_uses.h"
 #include "scheduler/nest/instruction_timing.h"
 #include "support/arithmetic.h"
 
@@ -104,7 +105,7 @@ class FlowBuilder {
       way.uses.push_back({port(parent, fills), at / rate / instances(stage.parent), 0});
     const Memory& own = model_.memory(stage.memory);  // draining is not an access of the tile
     if (fills && own.write_bandwidth > 0) way.uses.push_back({port(own, false), 0, in / own.write_bandwidth});
-    for (const LinkId id : links_of(model_, stage.stage.via, from, to)) {
+    for (const LinkId id : links_of(view_, f.stage, from, to)) {
       const Link& link = model_.link(id);
       if (link.latency > 0) way.latency_where.push_back(link.latency_where);
       way.latency += link.latency;

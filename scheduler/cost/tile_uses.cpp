@@ -670,9 +670,16 @@ struct KnownMoves {
   };
   static constexpr std::size_t most = 4096;  ///< then they are forgotten
   std::unordered_map<Key, One, Hash> by_key;
+  std::optional<std::vector<InstructionId>> named = {};  ///< by the line
 };
 
 namespace {
+
+KnownMoves& known_moves(const ResolvedNest& view, int stage) {
+  std::shared_ptr<KnownMoves>& moves = view.stages[static_cast<std::size_t>(stage)].facts->moves;
+  if (!moves) moves = std::make_shared<KnownMoves>();
+  return *moves;
+}
 
 /// The move, the sizes, the whole tile where that decides too, and the tiles around it: their layouts, and which of
 /// their dims have neighbours.
@@ -696,14 +703,13 @@ KnownMoves::Key key_of(const ResolvedNest& view, int stage, const Instruction& m
 
 const KnownMoves::One& known_move(const ResolvedNest& view, int stage, const Instruction& move,
                                   const std::vector<std::int64_t>& sizes) {
-  std::shared_ptr<KnownMoves>& moves = view.stages[static_cast<std::size_t>(stage)].facts->moves;
-  if (!moves) moves = std::make_shared<KnownMoves>();
+  KnownMoves& moves = known_moves(view, stage);
   KnownMoves::Key key = key_of(view, stage, move, sizes);
-  if (const auto known = moves->by_key.find(key); known != moves->by_key.end()) return known->second;
-  if (moves->by_key.size() >= KnownMoves::most) moves->by_key.clear();
+  if (const auto known = moves.by_key.find(key); known != moves.by_key.end()) return known->second;
+  if (moves.by_key.size() >= KnownMoves::most) moves.by_key.clear();
   KnownMoves::One one{assigned(view, stage, move, sizes), {}};
   one.move = timed_move(view, stage, move, one.coordinates);
-  return moves->by_key.emplace(std::move(key), std::move(one)).first->second;
+  return moves.by_key.emplace(std::move(key), std::move(one)).first->second;
 }
 
 }  // namespace
@@ -736,6 +742,25 @@ const Instruction* move_for_tile(const ResolvedNest& view, int stage, const Move
     if (uses < fewest) fewest = uses, best = &move;
   }
   return best;
+}
+
+std::span<const InstructionId> named_moves(const ResolvedNest& view, int stage) {
+  if (view.via(stage).empty()) return {};
+  std::optional<std::vector<InstructionId>>& named = known_moves(view, stage).named;
+  if (!named) {
+    named.emplace();
+    for (const std::string& name : view.via(stage))
+      if (const auto id = view.model->find_instruction(name)) named->push_back(*id);
+  }
+  return *named;
+}
+
+std::span<const LinkId> links_of(const ResolvedNest& view, int stage, MemoryId from, MemoryId to) {
+  for (const InstructionId move : named_moves(view, stage)) {
+    const LinkId& own = view.model->instruction(move).link;
+    if (own.valid() && view.model->link(own).from == from && view.model->link(own).to == to) return {&own, 1};
+  }
+  return links_between(*view.model, from, to);
 }
 
 const Instruction* clear_for_tile(const ResolvedNest& view, int stage) {

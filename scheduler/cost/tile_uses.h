@@ -3,6 +3,7 @@
 // Uses of a move for a tile: coordinates, points of each that one use covers, number of uses. Shared by the model
 // (scheduler/cost/command_stream_model.h) and the simulation (scheduler/cost/stream_simulation.h) of command streams.
 
+#include <span>
 #include <vector>
 
 #include "hwdesc/model/memory_time.h"
@@ -70,6 +71,13 @@ struct MovePath {
 };
 /// The move for the tile of a stage: of those between the memories for its type the one with the fewest uses.
 const Instruction* move_for_tile(const ResolvedNest& view, int stage, const MovePath& path);
+
+/// The moves that the line of a stage names (`via`) and the machine has, in the order of the line. Each name is looked
+/// up once for all nests with the line: machines have up to thousands of instructions.
+std::span<const InstructionId> named_moves(const ResolvedNest& view, int stage);
+/// Links of the elements of a stage between two memories: that of the first named move with a link between them, else
+/// those on the path. `stage` -1: the tensor at home.
+std::span<const LinkId> links_of(const ResolvedNest& view, int stage, MemoryId from, MemoryId to);
 
 /// The command that sets the tile of an output to the identity before its first call, where no call starts it and
 /// nothing is loaded; nullptr: none is needed, or scalar code does it.

@@ -9,7 +9,6 @@
 #include "scheduler/cost/first_values.h"
 #include "scheduler/cost/tile_uses.h"
 #include "scheduler/nest/fused_tiles.h"
-#include "scheduler/nest/instruction_timing.h"
 #include "scheduler/nest/split_reduction.h"
 
 namespace isamap {
@@ -187,7 +186,7 @@ class Counting {
     const double instances = std::max(1.0, instances_of(view_, counts_, t.to));
     const auto add = [&](MemoryId from, MemoryId to, double elements, double own) {
       if (elements <= 0) return;
-      for (LinkId l : links_of(*view_.model, view_.via(t.stage), from, to)) {
+      for (LinkId l : links_of(view_, t.stage, from, to)) {
         traffic_.link_bytes[l] += elements * size;
         traffic_.link_loads[l] += own * size / instances;
       }

@@ -85,14 +85,4 @@ const std::vector<LinkId>& links_between(const HardwareModel& model, MemoryId fr
   return model.links_on_path(from, to);
 }
 
-std::span<const LinkId> links_of(const HardwareModel& model, const std::vector<std::string>& via, MemoryId from,
-                                 MemoryId to) {
-  for (const std::string& name : via)
-    if (const auto move = model.find_instruction(name)) {
-      const LinkId& own = model.instruction(*move).link;
-      if (own.valid() && model.link(own).from == from && model.link(own).to == to) return {&own, 1};
-    }
-  return links_between(model, from, to);
-}
-
 }  // namespace isamap

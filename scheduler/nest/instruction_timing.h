@@ -3,7 +3,6 @@
 // Cost of single instructions, from the hardware description.
 
 #include <optional>
-#include <span>
 
 #include "isamap/hardware.h"
 #include "isamap/kernel.h"
@@ -33,8 +32,5 @@ std::vector<std::int64_t> full_extents(const Instruction& instruction);
 const Instruction* move_between(const HardwareModel& model, MemoryId from, MemoryId to, DType dtype);
 /// Links on the path, from `from` on; empty if from == to or there is no path.
 const std::vector<LinkId>& links_between(const HardwareModel& model, MemoryId from, MemoryId to);
-/// The same for a stage with `via`: the link of the first named move between these memories that has one.
-std::span<const LinkId> links_of(const HardwareModel& model, const std::vector<std::string>& via, MemoryId from,
-                                 MemoryId to);
 
 }  // namespace isamap

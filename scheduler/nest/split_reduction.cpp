@@ -94,16 +94,16 @@ Result<InstructionId> combine_of(const For& line, const Computation& statement, 
     return error(what + fmt::format("the loop over {} is sequential and needs none", split->dim),
                  "leave it out, or write `on UNIT`");
   const auto id = model.find_instruction(line.combine);
-  const std::string hint = combine_hint(statement, output, split->dim, *unit, model);
+  const auto hint = [&] { return combine_hint(statement, output, split->dim, *unit, model); };
   if (!id) {
     std::vector<std::string> known;
     for (const Instruction& i : model.instructions())
       if (is_combine(i)) known.push_back(i.name);
     const std::string near = yaml::did_you_mean(line.combine, known);
-    return error(what + "no such instruction in " + model.name, known.empty() ? hint : near);
+    return error(what + "no such instruction in " + model.name, known.empty() ? hint() : near);
   }
   const std::string no = combine_refusal(model.instruction(*id), statement, output, *unit, model);
-  if (!no.empty()) return error(what + no, hint);
+  if (!no.empty()) return error(what + no, hint());
   return *id;
 }
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "scheduler/cost/term.h"
-#include "scheduler/nest/instruction_timing.h"
+#include "scheduler/cost/tile_uses.h"
 
 namespace isamap {
 
@@ -24,12 +24,13 @@ const Memory* nearest_with_misses(const HardwareModel& model) {
 }
 
 /// Cycles of the output on the busiest of the caches' links and of those that bypass them.
-double storing(const TermContext& at, const StagedTile& s) {
+double storing(const TermContext& at, int stage) {
   const ResolvedNest& view = at.view;
+  const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
   double most = 0;
   for (const auto& [id, cache] : at.traffic.caches)
     if (cache.bandwidth > 0) most = std::max(most, cache.of_output / cache.bandwidth / cache.instances);
-  for (const LinkId id : links_of(*view.model, s.stage.via, s.memory, view.memory_of(s.parent))) {
+  for (const LinkId id : links_of(view, stage, s.memory, view.memory_of(s.parent))) {
     const Link& link = view.model->link(id);
     const auto moved = at.traffic.link_loads.find(id);
     if (link.via.empty() && link.bandwidth > 0 && moved != at.traffic.link_loads.end())
@@ -54,7 +55,7 @@ void store_burst_times(const TermContext& at, std::vector<TermTime>& times) {
   for (const TermTime& b : at.bounds)
     if (b.bound_of == BoundOf::cache || b.bound_of == BoundOf::link) moving = std::max(moving, b.cycles);
   times.push_back(
-      {"store bursts", "", exposed * std::min({storing(at, s), computing, std::max(0.0, moving - computing)})});
+      {"store bursts", "", exposed * std::min({storing(at, stage), computing, std::max(0.0, moving - computing)})});
 }
 
 }  // namespace
