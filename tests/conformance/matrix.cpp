@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <sstream>
 
@@ -85,10 +86,14 @@ HardwareModel load_model(const std::string& name) {
 
 namespace {
 
-/// The text of a model and of those that it extends.
-std::string model_text(const std::string& name) {
+/// The text of a model and of those that it extends. Twelve suites ask in each process of these tests, and many models
+/// have the same bases: each file is read once.
+const std::string& model_text(const std::string& name) {
+  static std::map<std::string, std::string> texts;
+  const auto [known, is_new] = texts.try_emplace(name);
+  std::string& text = known->second;
+  if (!is_new) return text;
   std::ifstream stream(models_folder + "/" + name);
-  std::string text;
   for (std::string line; std::getline(stream, line);) {
     text += "\n" + line;
     if (!line.starts_with("extends:")) continue;
@@ -105,7 +110,7 @@ std::string model_text(const std::string& name) {
 std::vector<std::string> names_by_text(const std::vector<std::string>& parts) {
   std::vector<std::string> names = model_names();
   std::erase_if(names, [&](const std::string& name) {
-    const std::string text = model_text(name + ".yaml");
+    const std::string& text = model_text(name + ".yaml");
     return std::any_of(parts.begin(), parts.end(),
                        [&](const std::string& part) { return text.find(part) == std::string::npos; });
   });
