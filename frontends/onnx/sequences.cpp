@@ -245,6 +245,12 @@ void say_gru(Maker& m, const Recurrent& l, const Direction& d) {
   say_state(m, l, d, "H", fmt::format("(1 - {0}) * {1} + {0} * {2}", update, candidate, before(d, "H")));
 }
 
+/// The last output of a sequence; one without steps has none, which is 0 as in `Y`.
+std::string last_state(const Recurrent& l, const Direction& d, const char* state) {
+  const std::string last = fmt::format("{}{}[{},b,j]", state, d.number, d.backward ? 0 : l.steps);
+  return l.masked ? "select(s64(X4[b]) > 0, " + last + ", 0)" : last;
+}
+
 void say_outputs(Maker& m, const Recurrent& l, const std::vector<Direction>& directions) {
   const Extents all{{"t", l.steps}, {"b", l.batch}, {"j", l.hidden}}, last{{"b", l.batch}, {"j", l.hidden}};
   const Sizes whole =
@@ -261,8 +267,8 @@ void say_outputs(Maker& m, const Recurrent& l, const std::vector<Direction>& dir
             all);
     for (std::size_t k = 1; k < 3; ++k)
       if (m.wants(k))
-        m.say(fmt::format(fmt::runtime(l.batch_first ? "{}[b,{},j] = {}{}[{},b,j]" : "{}[{},b,j] = {}{}[{},b,j]"),
-                          k == 1 ? "YH" : "YC", d.number, k == 1 ? "H" : "C", d.number, d.backward ? 0 : l.steps),
+        m.say(fmt::format(fmt::runtime(l.batch_first ? "{}[b,{},j] = {}" : "{}[{},b,j] = {}"), k == 1 ? "YH" : "YC",
+                          d.number, last_state(l, d, k == 1 ? "H" : "C")),
               last);
   }
 }

@@ -742,6 +742,35 @@ TEST_F(ModelTest, ActivationsAreFactorsOfGates) {
               {1.5 * std::tanh(1.5 * std::tanh(0.25))});
 }
 
+/// A sequence without steps has no last output: 0, as its part of `y`, whatever the initial states are.
+TEST_F(ModelTest, SequencesOfARecurrenceWithoutSteps) {
+  TensorData lengths = make_data({.name = "", .shape = {2}, .dtype = DType::s32});
+  lengths.set(1, {0, 2});  // and 0 of the first sequence
+  for (const auto& [op, gates] : {std::pair<std::string, std::int64_t>{"LSTM", 4}, {"GRU", 3}, {"RNN", 1}}) {
+    const std::vector<std::pair<std::string, Shape>> ports{
+        {"x", {3, 2, 1}}, {"w", {1, gates, 1}}, {"r", {1, gates, 1}}, {"h", {1, 2, 1}}, {"c", {1, 2, 1}}};
+    std::vector<std::string> results{"y", "last"}, operands{"x", "w", "r", "", "l", "h"};
+    if (op == "LSTM") results.push_back("cell"), operands.push_back("c");
+    std::string graph = node_of(op, operands, results, integer("hidden_size", 1)) + input("l", {2}, 6);
+    std::vector<TensorData> data{lengths};
+    for (const auto& [name, shape] : ports)
+      if (name != "c" || op == "LSTM") {
+        graph += input(name, shape);
+        data.push_back(data_like(shape, static_cast<int>(data.size())));
+      }
+    for (const std::string& name : results) graph += output(name);
+    const auto model = import(graph);
+    ASSERT_TRUE(model) << render(model.diagnostics());
+    const auto outputs = outputs_of(*model, data);
+    ASSERT_EQ(outputs.size(), results.size());
+    EXPECT_EQ(reals_of(outputs[1])[0], 0) << op;
+    EXPECT_EQ(reals_of(outputs[1])[1], reals_of(outputs[0])[3]) << op;  // of step 1
+    if (op == "LSTM") {
+      EXPECT_EQ(reals_of(outputs[2])[0], 0);
+    }
+  }
+}
+
 TEST_F(ModelTest, ProductsOfARecurrenceAreLayers) {
   const auto model =
       import(one("RNN", {{"x", {3, 1, 2}}, {"w", {1, 2, 2}}, {"r", {1, 2, 2}}}, integer("hidden_size", 2)) +
