@@ -137,6 +137,11 @@ void predict(const MapResult& mapped, const Kernel& kernel, const HardwareModel&
   answer.energy_pJ = found->cost.energy_pJ;
   answer.bytes = found->cost.bytes;
   if (maps) answer.instruction = instruction_of(found->mappings.front(), model).name;
+  if (maps || answer.count() == 0 || found->scalar_causes.empty()) return;
+  const ScalarCause& cause = found->scalar_causes.front();
+  const bool lowers = cause.kind == ScalarCause::Kind::predicted_faster;
+  for (const std::string& reason : cause.reasons)
+    answer.reasons.push_back((lowers ? "" : "no schedule of the mappings fits and lowers: ") + reason);
 }
 
 void add(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model, SuiteAnswer& answer) {
@@ -413,6 +418,11 @@ std::string unprogrammable_reason(const SuiteAnswer& answer) {
   const auto most = std::max_element(answer.not_programmable.begin(), answer.not_programmable.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   return most->first;
+}
+
+std::string scalar_reason(const SuiteAnswer& answer) {
+  const bool unexpected = answer.prediction == Prediction::scalar && answer.programmable_count() > 0;
+  return unexpected && !answer.reasons.empty() ? answer.reasons.front() : "";
 }
 
 std::string marks_legend(const std::vector<const std::vector<SuiteAnswer>*>& answers) {

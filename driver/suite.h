@@ -59,7 +59,7 @@ struct SuiteAnswer {
   std::string instruction;                              ///< the one that the cycles are those of; empty: scalar code
   double cycles = 0, energy_pJ = 0, bytes = 0;          ///< energy and bytes: of a schedule only
   Prediction prediction = Prediction::none;
-  std::vector<std::string> reasons;  ///< why nothing maps or no schedule exists
+  std::vector<std::string> reasons;  ///< why nothing maps, no schedule exists, or its schedule is scalar code
   std::size_t count() const { return texts.size(); }
   std::size_t programmable_count() const { return programmable_texts.size(); }
 };
@@ -133,6 +133,8 @@ std::string gains_and_losses(const SuiteTotals& totals);
 /// Why a kernel that is covered cannot be programmed: the reason of most of its mappings. Empty: it can, or nothing
 /// maps.
 std::string unprogrammable_reason(const SuiteAnswer& answer);
+/// Why a kernel with a mapping that can be programmed is scalar code. Empty: it is not.
+std::string scalar_reason(const SuiteAnswer& answer);
 /// Explains the marks of cycles_cell that the answers use; else nothing.
 std::string marks_legend(const std::vector<const std::vector<SuiteAnswer>*>& answers);
 /// "  gemm and 3 more: mma: dtype: ...": cases grouped by reason, in order of first occurrence.

@@ -46,7 +46,12 @@ std::string row(const SuiteCase& one, const SuiteAnswer& a, const SuiteAnswer& b
        {mappings_cell(a), mappings_cell(b), used_cell(a), used_cell(b), cycles_cell(a), cycles_cell(b)})
     html += cell(text, true);
   html += fmt::format("<td{}>{}</td>", good ? " class=good" : bad ? " class=bad" : "", escaped(change_cell(change)));
-  return html + "<td><small>" + escaped(bad ? first_reason(b) : good ? first_reason(a) : "") + "</small></td></tr>\n";
+  const std::string scalar = scalar_reason(a).empty() ? scalar_reason(b) : scalar_reason(a);
+  return html + "<td><small>" +
+         escaped(bad    ? first_reason(b)
+                 : good ? first_reason(a)
+                        : scalar) +
+         "</small></td></tr>\n";
 }
 
 double most_cycles(const Columns& columns) {

@@ -48,14 +48,16 @@ std::string instructions_table(const Coverage& coverage) {
 }
 
 std::string reasons_text(const Coverage& coverage) {
-  std::vector<std::pair<std::string, std::string>> unmapped, unprogrammable, unscheduled;
+  std::vector<std::pair<std::string, std::string>> unmapped, unprogrammable, scalar, unscheduled;
   for (std::size_t c = 0; c < coverage.suite.cases.size(); ++c) {
     const SuiteAnswer& answer = coverage.answers[c];
     if (const std::string why = unprogrammable_reason(answer); !why.empty()) {
       unprogrammable.emplace_back(coverage.suite.cases[c].name, why);
       continue;
     }
-    if (!answer.reasons.empty())
+    if (const std::string why = scalar_reason(answer); !why.empty())
+      scalar.emplace_back(coverage.suite.cases[c].name, why);
+    else if (!answer.reasons.empty())
       (answer.count() == 0 ? unmapped : unscheduled).emplace_back(coverage.suite.cases[c].name, answer.reasons.front());
   }
   std::string text;
@@ -63,6 +65,8 @@ std::string reasons_text(const Coverage& coverage) {
   if (!unprogrammable.empty())
     text +=
         "\ncovered, not programmable (the reason of most mappings; `isamap map` has all):\n" + grouped(unprogrammable);
+  if (!scalar.empty())
+    text += "\nmapped, but scalar code (the first reason; `isamap schedule` has all):\n" + grouped(scalar);
   if (!unscheduled.empty()) text += "\nmapped, not scheduled:\n" + grouped(unscheduled);
   return text;
 }

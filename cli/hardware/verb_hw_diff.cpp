@@ -27,6 +27,17 @@ std::string kernels_table(const Difference& difference) {
   return table(rows);
 }
 
+/// Of kernels that map, but whose only schedule on a or b is scalar code.
+std::string scalar_text(const Difference& difference) {
+  std::vector<std::pair<std::string, std::string>> scalar;
+  for (const auto& [where, answers] : {std::pair(" on a", &difference.on_a), std::pair(" on b", &difference.on_b)})
+    for (std::size_t c = 0; c < answers->size(); ++c)
+      if (const std::string why = scalar_reason((*answers)[c]); !why.empty())
+        scalar.emplace_back(difference.suite.cases[c].name + where, why);
+  if (scalar.empty()) return "";
+  return "\nmapped, but scalar code (the first reason; `isamap schedule` has all):\n" + grouped(scalar);
+}
+
 /// Why the machine that has no mapping of a kernel that can be programmed has none.
 std::string reasons_text(const Difference& difference) {
   std::vector<std::pair<std::string, std::string>> unmapped, unprogrammable;
@@ -66,8 +77,8 @@ std::string text_of(const Difference& difference) {
   const std::vector<const std::vector<SuiteAnswer>*> both{&difference.on_a, &difference.on_b};
   return fmt::format("{}, rule {}\na: {} ({})\nb: {} ({})\n\n", difference.suite.folder, name(difference.rule),
                      difference.a.name, difference.a.file, difference.b.name, difference.b.file) +
-         kernels_table(difference) + marks_legend(both) + reasons_text(difference) + no_kernels_text(difference.suite) +
-         summary_of(difference);
+         kernels_table(difference) + marks_legend(both) + reasons_text(difference) + scalar_text(difference) +
+         no_kernels_text(difference.suite) + summary_of(difference);
 }
 
 std::optional<HardwareModel> load_one(const Options& options, std::size_t which) {

@@ -134,6 +134,26 @@ TEST_F(Suites, WhatIsOnlyCoveredGainsNothing) {
   EXPECT_EQ(json["summary"]["covering_gains"], 1);
 }
 
+/// A row with a star that maps has a reason: no instruction takes results out of the accumulator.
+TEST_F(Suites, WhatMapsButIsScalarCodeHasAReason) {
+  fs::remove(folder_ / "suite/dot.yaml");
+  std::string text = read_file(ISAMAP_SOURCE_DIR "/hardware_models/npu16.yaml");
+  const auto store = text.find("  - name: mvout ");
+  ASSERT_EQ(text.find("- name: ", store + 10), std::string::npos) << "it is the last instruction";
+  const std::string target = folder_.write("no_store.yaml", text.substr(0, store));
+  const std::string why = ": no schedule of the mappings fits and lowers: C has no way to operand C of mma\n",
+                    head =
+                        "\nmapped, but scalar "
+                        "code (the first reason; `isamap schedule` has all):\n  gemm";
+  const Said covered = coverage(target, {"--budget", "evals=20"});
+  EXPECT_NE(covered.out.find(head + why), std::string::npos) << covered.out << covered.err;
+  const Said changed = isamap({"hw", "diff", target, "npu16", "--suite", suite(), "--budget", "evals=20"});
+  EXPECT_NE(changed.out.find(head + " on a" + why), std::string::npos) << changed.out << changed.err;
+  EXPECT_EQ(changed.out.find(" on b:"), std::string::npos) << changed.out;
+  const Json json = parsed(coverage(target, {"--budget", "evals=20", "--json"}));
+  EXPECT_TRUE(json["kernels"][0].contains("reasons")) << json.dump();
+}
+
 /// An instruction that sums makes a program of what was only covered before.
 TEST_F(Suites, WhatCanBeProgrammedAnewGains) {
   fs::remove(folder_ / "suite/dot.yaml");
