@@ -170,6 +170,7 @@ void refuse_search_options(const WrittenValues& written, const Options& options)
 
 void finish(const WrittenValues& written, Options& options) {
   refuse_search_options(written, options);
+  if (options.output == "-") options.output.clear();  // the standard output, as without -o
   options.params = key_values("--set", written.params);
   options.params_b = key_values("--set-b", written.params_b);
   if (written.seed) options.seed = whole_number("--seed", *written.seed, 0, std::numeric_limits<std::uint64_t>::max());
@@ -247,7 +248,7 @@ struct Parser {
         if (option->count() > 0) options.given.insert(option->get_name());
     });
     added->add_flag("--json", options.json, "print JSON, schema_version 1");
-    added->add_option("-o", options.output, "write the result to FILE, whole or not at all");
+    added->add_option("-o", options.output, "write the result to FILE, whole or not at all (-: standard output)");
     added->add_option("--seed", written.seed, "of everything that is random (default 0)");
     Flags flags(added, options, written);
     row.flags(flags);

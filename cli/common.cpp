@@ -217,6 +217,9 @@ std::optional<HardwareModel> load_target(const Options& options) {
   Diagnostics problems = loaded.diagnostics();
   if (known_models().empty() && !problems.empty())
     problems.front().notes.push_back("no folder of models found; set ISAMAP_MODELS=FOLDER[:FOLDER...]");
+  if (!problems.empty() && !fs::exists(options.target) && !problems.front().hint.starts_with("did you mean") &&
+      !yaml::nearest(options.target, {"native"}).empty())
+    problems.front().hint = "did you mean 'native'?";
   fail(Exit::wrong_input, problems);
   return std::nullopt;
 }
@@ -295,6 +298,8 @@ std::optional<Diagnostic> why_not_written(const std::string& path) {
 
 std::optional<Diagnostic> why_no_file(const std::string& path) {
   std::error_code ignored;
+  if (path == "-")
+    return error_at({path, 0, 0}, "is no file name", "/dev/stdout is the standard output; a file of this name is ./-");
   if (!path.empty() && (fs::is_directory(path, ignored) || path.ends_with('/')))
     return error_at({path, 0, 0}, "is a folder; a file name is expected", "name a file in it");
   return why_not_written(path);

@@ -22,6 +22,23 @@ TEST(Output, GoesToTheFileOnly) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"gemm.cpp"});
 }
 
+/// As of other programs: no file of this name.
+TEST(Output, ADashIsTheStandardOutput) {
+  const Folder folder;
+  const std::string here = fs::current_path().string();
+  fs::current_path(folder / "");
+  const Said plain = isamap(emit_to("gemm.cpp")), dash = isamap(emit_to("-"));
+  const Said report = isamap({"schedule", "--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", "i=8,j=8,k=8", "--target",
+                              "scalar_c", "--trace", "-"});
+  fs::current_path(here);
+  EXPECT_EQ(plain.code, 0) << plain.err;
+  EXPECT_EQ(dash.code, 0) << dash.err;
+  EXPECT_EQ(dash.out, read_file(folder / "gemm.cpp"));
+  EXPECT_EQ(report.code, 1);
+  EXPECT_NE(report.err.find("-: is no file name\n  hint: /dev/stdout"), std::string::npos) << report.err;
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"gemm.cpp"});
+}
+
 TEST(Output, AFailureLeavesTheOldFile) {
   const Folder folder;
   folder.write("out.json", "old");

@@ -55,6 +55,15 @@ TEST(Usage, AHardwareFileNearbyIsSuggested) {
   EXPECT_NE(said.err.find("did you mean '" + data + "dot16.yaml'?"), std::string::npos) << said.err;
 }
 
+/// The word for this processor is a name of --target like those of the files.
+TEST(Usage, NativeIsSuggestedToo) {
+  for (const char* word : {"nativ", "natvie"})
+    EXPECT_NE(isamap(joined(joined({"map"}, given_gemm), {"--target", word})).err.find("did you mean 'native'?"),
+              std::string::npos);
+  EXPECT_NE(isamap(joined(joined({"map"}, given_gemm), {"--target", "x86_avx51"})).err.find("'x86_avx512'?"),
+            std::string::npos);
+}
+
 TEST(Usage, ARecordThatCannotBeWrittenIsTold) {
   const Said early = isamap({"hw", "verify", "npu16", "--record", "no/such/folder/r.jsonl"});
   EXPECT_EQ(early.code, 1);
