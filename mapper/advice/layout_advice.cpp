@@ -14,19 +14,19 @@
 namespace isamap {
 namespace {
 
-/// The instruction's dim of a subscript of operand t, if it is one plain dim of extent above 1.
-std::optional<int> dim_of(const Alignment& alignment, int t, std::size_t subscript) {
-  const auto name = alignment.instruction_access(t).index[subscript].as_dim();
-  const int m = name ? alignment.semantics().domain.find(*name) : -1;
-  return m >= 0 && instruction_extent(alignment, m) > 1 ? std::optional(m) : std::nullopt;
+/// The instruction's dim of a subscript of an access, if it is one plain dim of extent above 1.
+std::optional<int> dim_of(const Computation& semantics, const Access& access, std::size_t subscript) {
+  const auto name = access.index[subscript].as_dim();
+  const int m = name ? semantics.domain.find(*name) : -1;
+  return m >= 0 && semantics.domain.dims[static_cast<std::size_t>(m)].extent > 1 ? std::optional(m) : std::nullopt;
 }
 
-/// The dim along which operand t is contiguous; nothing where the layout leaves it open.
-std::optional<int> fastest(const Alignment& alignment, const Operand& operand, int t) {
-  const std::size_t count = alignment.instruction_access(t).index.size();
+/// The dim along which the accessed operand is contiguous; nothing where the layout leaves it open.
+std::optional<int> fastest(const Computation& semantics, const Access& access, const Operand& operand) {
+  const std::size_t count = access.index.size();
   if (std::holds_alternative<DenseLayout>(operand.layout)) {
     for (std::size_t i = count; i-- > 0;)
-      if (const auto m = dim_of(alignment, t, i)) return m;
+      if (const auto m = dim_of(semantics, access, i)) return m;
     return std::nullopt;
   }
   const auto* strided = std::get_if<StridedLayout>(&operand.layout);
@@ -37,9 +37,26 @@ std::optional<int> fastest(const Alignment& alignment, const Operand& operand, i
     if (evaluate(*term.stride, [](const Reference&) { return std::nullopt; }) != 1) continue;
     for (std::size_t i = 0; i < count && i < operand.index_names.size(); ++i)
       if (operand.index_names[i] == name)
-        if (const auto m = dim_of(alignment, t, i)) return m;
+        if (const auto m = dim_of(semantics, access, i)) return m;
   }
   return std::nullopt;
+}
+
+/// Does a move to the operand (from the output) change which dim is contiguous, as a transposing load does?
+bool moves_transpose(const HardwareModel& model, const Operand& operand, bool is_output) {
+  const auto moves = model.moves();
+  return std::any_of(moves.begin(), moves.end(), [&](InstructionId id) {
+    const Instruction& move = model.instruction(id);
+    if (move.operands.size() != 2 || move.semantics.size() != 1) return false;
+    const Operand& end = move.operands[is_output ? 1 : 0];
+    const Computation& copy = move.statement();
+    if (end.memory != operand.memory || copy.reads.size() != 1) return false;
+    if (end.dtype && operand.dtype && *end.dtype != *operand.dtype && !same_ring(*end.dtype, *operand.dtype))
+      return false;
+    const auto to = fastest(copy, copy.write, move.operands[copy.write.tensor.index()]);
+    const auto from = fastest(copy, copy.reads[0], move.operands[copy.reads[0].tensor.index()]);
+    return to && from && *to != *from;
+  });
 }
 
 /// The innermost column on dim m; null: the dim is virtual.
@@ -68,9 +85,11 @@ std::string reordered(const Alignment& alignment, int t, const IntVector& column
   return fmt::format("{}[{}]", alignment.tensor_name(t), fmt::join(subscripts, ","));
 }
 
-std::optional<LayoutAdvice> advice_on(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, int t) {
-  const Operand& operand = alignment.hardware->operands[alignment.instruction_access(t).tensor.index()];
-  const auto fast = fastest(alignment, operand, t);
+std::optional<LayoutAdvice> advice_on(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, int t,
+                                      const HardwareModel& model) {
+  const Access& access = alignment.instruction_access(t);
+  const Operand& operand = alignment.hardware->operands[access.tensor.index()];
+  const auto fast = fastest(alignment.semantics(), access, operand);
   const IntVector* column = fast ? innermost(digit_steps, *fast) : nullptr;
   const std::int64_t step = column == nullptr ? 0 : std::abs(element_step(alignment, t, *column));
   if (step <= 1) return std::nullopt;
@@ -83,12 +102,13 @@ std::optional<LayoutAdvice> advice_on(const Alignment& alignment, const std::vec
                   operand.name, name(*fast), step, advice.tensor, fmt::join(written, ","));
   if (const std::string order = reordered(alignment, t, *column); !order.empty())
     advice.kernel = fmt::format("store {} as {}", advice.tensor, order);
-  for (std::size_t i = 0; i < alignment.instruction_access(t).index.size() && advice.hardware.empty(); ++i) {
-    const auto m = dim_of(alignment, t, i);
+  for (std::size_t i = 0; i < access.index.size() && advice.hardware.empty(); ++i) {
+    const auto m = dim_of(alignment.semantics(), access, i);
     const IntVector* other = m && *m != *fast ? innermost(digit_steps, *m) : nullptr;
     if (other != nullptr && std::abs(element_step(alignment, t, *other)) == 1)
       advice.hardware = fmt::format("a variant that holds {} with {} fastest", operand.name, name(*m));
   }
+  if (!advice.hardware.empty() && moves_transpose(model, operand, t == 0)) return std::nullopt;
   return advice;
 }
 
@@ -105,7 +125,7 @@ std::vector<LayoutAdvice> layout_advice(const Kernel& kernel, const HardwareMode
   for (int t = 0; t < alignment.operand_count(); ++t) {
     const OperandPrice& operand = price.operands[static_cast<std::size_t>(t)];
     if (!operand.direct && !operand.padded) continue;
-    if (auto one = advice_on(alignment, *digit_steps, t)) advice.push_back(std::move(*one));
+    if (auto one = advice_on(alignment, *digit_steps, t, model)) advice.push_back(std::move(*one));
   }
   return advice;
 }

@@ -18,7 +18,8 @@ struct LayoutAdvice {
 };
 
 /// For all operands, the output included, whose tiles are boxes of the tensor (price.h) and whose layout is dense or
-/// has a term of stride 1; contiguous elements of a fragment map are no single dim.
+/// has a term of stride 1; contiguous elements of a fragment map are no single dim. None where the tensor is contiguous
+/// along another dim of the operand, whose memory is filled (from the output: emptied) by a move that transposes.
 std::vector<LayoutAdvice> layout_advice(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping);
 
 /// The shortest advice among the best mappings of one statement and instruction: none if one of them reads every

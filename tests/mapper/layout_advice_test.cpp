@@ -71,6 +71,15 @@ TEST(LayoutAdvice, SomeMappingWithNothingToSayIsEnough) {
   EXPECT_TRUE(least_layout_advice(*kernel, machine.model, mapped->mappings).empty());
 }
 
+/// The load of B takes rows of j and leaves columns of k: it asks for nothing.
+TEST(LayoutAdvice, ATransposingLoadIsEnough) {
+  auto machine = on("cube16");
+  const std::string product = "C[i,j] += f32(A[i,k]) * f32(B[k,j])", types = "A=f16,B=f16,C=f32";
+  EXPECT_TRUE(machine.of(product, "i=32,j=48,k=64", types, "cube_f16").empty());
+  EXPECT_EQ(machine.of("C[i,j] += f32(A[k,i]) * f32(B[k,j])", "i=32,j=48,k=64", types, "cube_f16").size(), 1U)
+      << "A has no such load";
+}
+
 TEST(LayoutAdvice, ATileOfOtherStepsHasNoVariant) {
   const auto advice = on("outer16").of("C[i,j] += A[i,k] * B[k,j]", "i=32,j=48,k=64", "", "outer_f32");
   ASSERT_EQ(advice.size(), 1U);
