@@ -21,6 +21,8 @@ TEST(HeavyRandomModels, AreAsOnnxRuntimeSays) {
   EXPECT_EQ(std::system((command + " --count 100").c_str()), 0) << "by the interpreter";
   EXPECT_EQ(std::system((command + " --seed 100 --count 10 -- --target native").c_str()), 0);
   EXPECT_EQ(std::system((command + " --seed 110 --count 10 -- --target native --threads 3").c_str()), 0);
+  EXPECT_EQ(std::system((command + " --seed 120 --count 20 --open -- --target native").c_str()), 0) << "for all sizes";
+  EXPECT_EQ(std::system((command + " --seed 140 --count 20 -- --target npu16").c_str()), 0) << "as commands";
 }
 
 }  // namespace
