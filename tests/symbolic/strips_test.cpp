@@ -195,6 +195,42 @@ TEST(GridPlans, RowsAndLanesBecomeRows) {
   EXPECT_FALSE(has_errors(verify(with_separate_lanes(*schedule), shape->kernel, strips_machine())));
 }
 
+/// Sums in lanes of 6 rows and their combination for 16 rows would walk 48 rows together, and leave 47 numbers of them.
+TEST(GridPlans, TilesOfNestsDivideEachOther) {
+  const SymbolicKernel kernel = symbolic_kernel(
+      "kernel: product\ndims: {M: {max: 3000, likely: 256}, N: {max: 3000, likely: 256}, K: {max: 3000, likely: 256}}\n"
+      "tensors: {A: {shape: [M, K]}, B: {shape: [N, K]}, C: {shape: [M, N]}}\n"
+      "compute: ['C[i,j] += A[i,k] * B[j,k]']\n");
+  const auto machine = load_hardware("x86_zen4", {ISAMAP_SOURCE_DIR "/hardware_models"});
+  ASSERT_TRUE(machine) << render(machine.diagnostics());
+  const auto shape = grid_shape(kernel, 0);
+  ASSERT_TRUE(shape);
+  const auto schedule = parse_schedule(
+      "schedule: product\nkernel: product\ntarget: x86_zen4\nlanes: [s0 k 16]\nnests:\n  -\n    - for i by 6\n"
+      "    - for j by 4\n    - stage C_parts in vec\n    - for k_round by 1\n    - stage B in vec\n"
+      "    - for i by 1 unroll\n    - stage A in vec\n    - for j by 1 unroll\n    - do s0_parts with "
+      "fma_f32(j=k_lane)\n"
+      "  -\n    - for i by 16\n    - stage C_parts in ram as [i/16, j, k_lane, i%16]\n    - for j by 4\n"
+      "    - stage C in ram as [i/16, j, i%16]\n    - stage C in vec\n    - for k_lane by 1\n    - stage C_parts in "
+      "vec\n"
+      "    - for j by 1 unroll\n    - do s0 with add_into_f32(j=i)\n",
+      "s.yaml", shape->kernel, machine->model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const Schedule common = with_common_tiles(*shape, *schedule, machine->model);
+  EXPECT_NE(print(common).find("- for i by 4\n"), std::string::npos) << print(common);
+  EXPECT_NE(print(common).find("- for i by 16\n"), std::string::npos) << print(common);
+  EXPECT_EQ(with_common_tiles(*shape, common, machine->model), common);
+  const CompileOptions options;
+  LoweredBlocks lowered(machine->model, options);
+  const auto first_tile = [&](const Schedule& one) {
+    const GridSchedules schedules{one, {one}, {}, one};
+    const auto grid = build_grid(*shape, lowered, schedules, GridWork::runs);
+    return grid ? grid->shape.axes[0].runs.front().tile : 0;
+  };
+  EXPECT_EQ(first_tile(*schedule), 48);
+  EXPECT_EQ(first_tile(common), 16);
+}
+
 /// A schedule that was searched for several cores has loops over them, which no grid has: without them it has one.
 TEST(GridPlans, LoopsOverCoresAreLeftOut) {
   const SymbolicKernel kernel = symbolic_kernel(R"(kernel: depthwise
