@@ -28,6 +28,7 @@ constexpr std::int64_t most_positions = 2048;
 constexpr std::int64_t least_evaluations = 200;  // of searches after the first
 
 constexpr double masked_runs = 3;       // of an axis in lanes: tiles, and masks of a half and of a whole vector
+constexpr double usual_text = 85;       // of a function (`text_of`): versions count their code in these
 constexpr double unknown_regret = 1.2;  // of blocks that are not lowered yet
 
 constexpr double illegal_price = std::numeric_limits<double>::infinity();  // cycles
@@ -121,8 +122,7 @@ bool fuses_axes(const Schedule& schedule, const GridShape& shape) {
   return false;
 }
 
-/// Of a grid that is not lowered yet: along each axis a block of tiles, and one for each number of positions they
-/// leave.
+/// Of a grid without runs: along each axis a block of tiles, and one for each number of positions they leave.
 double likely_blocks(const Grid& grid) {
   double blocks = 1;
   for (const GridAxis& axis : grid.shape.axes) {
@@ -136,12 +136,9 @@ double likely_blocks(const Grid& grid) {
   return blocks;
 }
 
-double bodies_of(const PlannedGrid& plan) {
-  if (plan.stage >= GridStage::lowered) return static_cast<double>(body_count(plan.grid));
-  const double likely = likely_blocks(plan.grid);
-  if (plan.stage == GridStage::planned) return likely;
-  return std::clamp(likely, static_cast<double>(least_bodies(plan.grid)),
-                    static_cast<double>(plan.grid.blocks.size()));  // of cells
+/// Functions of a usual size with as much text.
+double blocks_of(const PlannedGrid& plan) {
+  return plan.stage == GridStage::planned ? likely_blocks(plan.grid) : plan.text / usual_text;
 }
 
 /// Of a grid without runs: of its schedule for these very sizes, which is less.
@@ -501,7 +498,7 @@ class BlockCompiler {
   void ask_about(std::size_t candidate, VersionQuestion& question) {
     question.costs[candidate] = prices_.of(candidates_[candidate]);
     question.blocks[candidate] = 0;
-    for (const PlannedGrid* plan : candidates_[candidate].grids) question.blocks[candidate] += bodies_of(*plan);
+    for (const PlannedGrid* plan : candidates_[candidate].grids) question.blocks[candidate] += blocks_of(*plan);
   }
   /// Only the grids of versions are made, stage by stage; where that changes what they cost, the choice is made again.
   bool choose() {

@@ -25,6 +25,7 @@ constexpr std::int64_t largest_block_tile = 4096;
 constexpr std::int64_t most_block_remainders = 128;  // positions that the smallest tile leaves
 constexpr std::size_t most_blocks = 600;
 constexpr std::int64_t most_rounded = 64;  // positions of a sum that an instruction takes at once
+constexpr double function_text = 40;       // loops and calls that a function counts like: half of a usual one (fitted)
 constexpr int shifted_samples = 4;         // tried where extents of a masked block cannot be told from others
 
 using BlockCounts = std::vector<std::int64_t>;
@@ -258,6 +259,27 @@ Schedule with_tile(Schedule schedule, const std::string& dim, std::int64_t tile)
   return schedule;
 }
 
+/// The kind of run of a cell along each axis: numbers of positions without a mask are one kind.
+std::vector<std::ptrdiff_t> kinds_of(const std::vector<GridAxis>& axes, std::size_t cell) {
+  std::vector<std::ptrdiff_t> kinds;
+  for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+    const DimRun& run = run_of(axes, cell, axis);
+    const bool is_exact = run.tile == 0 && run.low == run.high;
+    kinds.push_back(is_exact ? -1 : &run - axes[axis].runs.data());
+  }
+  return kinds;
+}
+
+/// Axes whose remainders may be cut by a smaller tile, those with the most bodies first.
+std::vector<std::size_t> axes_with_remainders(const std::vector<GridAxis>& axes) {
+  std::vector<std::size_t> found;
+  for (std::size_t axis = 0; axis < axes.size(); ++axis)
+    if (!axes[axis].reduced && exact_remainders(axes[axis]) > 3) found.push_back(axis);
+  std::stable_sort(found.begin(), found.end(),
+                   [&](std::size_t a, std::size_t b) { return exact_remainders(axes[a]) > exact_remainders(axes[b]); });
+  return found;
+}
+
 /// A cell with masked runs, and the counts that its block was lowered for.
 struct MaskedCell {
   const std::vector<GridAxis>& axes;
@@ -383,7 +405,7 @@ class GridBuilder {
     for (const bool adding : {false, true})
       for (std::size_t cell = 0; (!adding || has_adding_cells(axes())) && cell < block_count(grid_); ++cell)
         if (work == GridWork::runs)
-          grid_.blocks.emplace_back().schedule = expected_schedule(cell);
+          grid_.blocks.push_back(expected_block(cell, adding));
         else if (!add_block(cell, adding))
           return std::move(why_);
     return std::move(grid_);
@@ -445,8 +467,8 @@ class GridBuilder {
       return false;
     }
     const auto lowered_remainder = [&](std::int64_t remainder) { return remainder_program(axis, remainder); };
-    const std::vector<DimRun> remainders = remainder_runs(tile, remainder_steps_[axis], lowered_remainder, model_);
-    runs.insert(runs.end(), remainders.begin(), remainders.end());
+    for (const DimRun& run : remainder_runs(tile, remainder_steps_[axis], lowered_remainder, model_))
+      runs.push_back(run);
     return true;
   }
   /// By the first schedule that lowers; none: the scalar one alone does.
@@ -461,19 +483,10 @@ class GridBuilder {
   /// Smaller tiles along the axes with the most bodies, until the code of all blocks fits.
   void fit_code() {
     const auto tiles = lowered(grid_.schedule, walked_counts(axes()), false);
-    std::set<std::size_t> uncut;
-    for (std::size_t axis = 0; axis < axes().size(); ++axis)
-      if (!axes()[axis].reduced && exact_remainders(axes()[axis]) > 3) uncut.insert(axis);
     const bool in_lanes = sums_tiles_in_lanes(schedules_.main, axes());
     const double most = in_lanes ? std::min(schedules_.most_code, most_lane_code) : schedules_.most_code;
-    while (tiles && !uncut.empty() && code_of(*tiles, axes()) > most) {
-      const auto fewer = [&](std::size_t a, std::size_t b) {
-        return exact_remainders(axes()[a]) < exact_remainders(axes()[b]);
-      };
-      const std::size_t axis = *std::max_element(uncut.begin(), uncut.end(), fewer);
-      cut_remainders(axis, in_lanes);
-      uncut.erase(axis);
-    }
+    for (const std::size_t axis : axes_with_remainders(axes()))
+      if (tiles && code_of(*tiles, axes()) > most) cut_remainders(axis, in_lanes);
   }
   /// What tiles leave along an axis is cut by a smaller tile, if a schedule for remainders has one.
   void cut_remainders(std::size_t axis, bool halves) {
@@ -501,17 +514,23 @@ class GridBuilder {
       if (is_expected_to_lower(shared, schedule)) return schedule;
     return schedules_.scalar;
   }
-  /// Does it lower for the first cell that was asked about with the same kind of run along each axis? Numbers of
-  /// positions without a mask are one kind.
+  Block expected_block(std::size_t cell, bool adding) {
+    Block block;
+    block.schedule = expected_schedule(cell);
+    const auto shared = cell_of_short_tiles(grid_, cell);
+    block.repeated = shared && is_expected_to_share(cell) && !shared_.emplace(*shared, adding).second;
+    return block;
+  }
+  /// Does it lower for the first cell that was asked about with the same kind of run along each axis?
   bool is_expected_to_lower(std::size_t cell, const Schedule& schedule) {
-    std::vector<std::ptrdiff_t> kinds;
-    for (std::size_t axis = 0; axis < axes().size(); ++axis) {
-      const DimRun& run = run_of(cell, axis);
-      const bool is_exact = run.tile == 0 && run.low == run.high;
-      kinds.push_back(is_exact ? -1 : &run - axes()[axis].runs.data());
-    }
-    const auto [known, is_new] = lowers_.try_emplace({kinds, &schedule});
+    const auto [known, is_new] = lowers_.try_emplace({kinds_of(axes(), cell), &schedule});
     if (is_new) known->second = block_of(cell, tiles_at(axes(), cell), false, schedule).has_value();
+    return known->second;
+  }
+  /// Does a block with short tiles serve the first cell that was asked about with the same kinds?
+  bool is_expected_to_share(std::size_t cell) {
+    const auto [known, is_new] = shares_.try_emplace(kinds_of(axes(), cell));
+    if (is_new) known->second = short_blocks_.serving(cell, false).has_value();
     return known->second;
   }
   bool add_block(std::size_t cell, bool adding) {
@@ -601,6 +620,8 @@ class GridBuilder {
   std::vector<Schedule> smaller_;  ///< for blocks of remainders, with the smaller tiles of axes
   std::map<std::size_t, std::vector<const Schedule*>> by_price_;                    ///< by cell
   std::map<std::pair<std::vector<std::ptrdiff_t>, const Schedule*>, bool> lowers_;  ///< by kinds of runs
+  std::map<std::vector<std::ptrdiff_t>, bool> shares_;                              ///< by kinds of runs
+  std::set<std::pair<std::size_t, bool>> shared_;  ///< cells whose blocks serve others; adding ones
   ShortBlocks short_blocks_{grid_, model_, cell_work()};
   Diagnostics why_;
 };
@@ -621,21 +642,30 @@ Result<Grid> build_grid(const GridShape& shape, LoweredBlocks& lowered, const Gr
   return GridBuilder(shape, lowered, schedules, false).run(work);
 }
 
-std::size_t least_bodies(const Grid& grid) {
-  const std::vector<GridAxis>& axes = grid.shape.axes;
-  std::set<std::pair<std::size_t, bool>> bodies;
-  for (std::size_t cell = 0; cell < block_count(grid); ++cell) {
-    const std::size_t shared = cell_of_short_tiles(grid, cell).value_or(cell);
-    bodies.emplace(shared, false);
-    if (has_adding_cells(axes) && !only_starts(axes, cell)) bodies.emplace(shared, true);
-  }
-  return bodies.size();
-}
-
 double code_of(const Grid& grid) {
   double code = 0;
   for (const Block& block : grid.blocks) code += code_of(block.program.body);
   return code;
+}
+
+double text_of(const Grid& grid, LoweredBlocks& lowered) {
+  const std::vector<GridAxis>& axes = grid.shape.axes;
+  const auto tiles = lowered.of(grid.shape, grid.schedule, walked_counts(axes), false);
+  const double of_tiles = tiles ? code_of(tiles->body) : function_text;
+  const std::size_t cells = block_count(grid);
+  double text = 0;
+  for (std::size_t b = 0; b < grid.blocks.size(); ++b) {
+    const Block& block = grid.blocks[b];
+    const bool is_lowered = !block.program.buffers.empty();
+    if (block.repeated || (!is_lowered && b >= cells && only_starts(axes, b % cells))) continue;
+    double code = is_lowered ? code_of(block.program.body) : of_tiles;
+    for (std::size_t axis = 0; !is_lowered && axis < axes.size(); ++axis) {
+      const DimRun& run = run_of(axes, b % cells, axis);
+      code *= static_cast<double>(std::max(run.tile, run.high)) / static_cast<double>(axes[axis].runs.front().tile);
+    }
+    text += function_text + code;
+  }
+  return text;
 }
 
 std::vector<std::int64_t> likely_counts(const GridShape& shape) {

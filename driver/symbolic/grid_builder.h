@@ -50,7 +50,7 @@ class LoweredBlocks {
 
 /// What is made of a grid: most of the time goes to its blocks.
 enum class GridWork {
-  runs,  ///< blocks are schedules without programs: the ones that will lower, it is expected
+  runs,  ///< blocks are schedules without programs: the ones that will lower, and be shared, it is expected
   blocks
 };
 
@@ -59,11 +59,12 @@ enum class GridWork {
 Result<Grid> build_grid(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules,
                         GridWork work = GridWork::blocks);
 
-/// Of a grid with runs: bodies of code that it has if all cells that may share one by short tiles do.
-std::size_t least_bodies(const Grid& grid);
-
 /// Loops and calls in the text of all blocks.
 double code_of(const Grid& grid);
+
+/// What the text of a grid takes to compile, in loops and calls; a function counts like some. Of a grid with runs: as
+/// expected from the block of its largest tiles.
+double text_of(const Grid& grid, LoweredBlocks& lowered);
 
 /// Positions along each axis at the sample sizes.
 std::vector<std::int64_t> likely_counts(const GridShape& shape);

@@ -107,6 +107,7 @@ Diagnostics make_next_stage(PlannedGrid& plan, const GridShape& shape, LoweredBl
   auto grid = build_grid(shape, lowered, plan.next.front(), work);
   if (!grid) return grid.diagnostics();
   plan.grid = std::move(*grid);
+  plan.text = text_of(plan.grid, lowered);
   return {};
 }
 

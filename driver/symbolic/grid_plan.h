@@ -19,6 +19,7 @@ enum class GridStage {
 struct PlannedGrid {
   Grid grid;
   GridStage stage = GridStage::planned;
+  double text = 0;                       ///< `text_of` the grid, from the stage of runs on
   std::vector<GridSchedules> next = {};  ///< the one that the grid is made by, then others that may be tried
   Diagnostics why_not = {};              ///< the problems of the first schedule that does not allow it
   Diagnostics why_scalar = {};           ///< it is scalar code in place of instructions: what stands against these

@@ -5,8 +5,8 @@
 // Each schedule found for some sizes is priced at all samples. The regret of a set of guarded versions at a sample is
 // cost(the version that serves it) / cost(the best schedule there). A greedy choice begins with the schedule of the
 // smallest regret, the mean (half of it at the likely sizes) with a share of the worst, for every size, and puts
-// guarded ones before it as long as one is worth its code (each block of code counts like a bit of regret, since it has
-// to be compiled): a guard is `extent <= c` or `extent > c`, c the crossover of the cost model. The schedule of the
+// guarded ones before it as long as one is worth its code (its text counts like a bit of regret, since it has to be
+// compiled): a guard is `extent <= c` or `extent > c`, c the crossover of the cost model. The schedule of the
 // other sizes is chosen again then.
 
 #include <functional>
@@ -23,7 +23,7 @@ struct VersionOptions {
   double worst_share = 0.1;   ///< of the worst regret, beside the mean: 10 % of it count like 1 % of the mean
   double worthwhile = 0.01;   ///< of the mean regret: the cost model is not surer than that
   double block_worth =
-      8e-4;  ///< of the mean regret: what the compilation of a block costs (fitted, docs/dynamic_sizes.md)
+      8e-4;  ///< of the mean regret: what the compilation of a usual block costs (fitted, docs/dynamic_sizes.md)
   /// Each candidate is priced at all samples, some 0.3 ms each: a tenth of a second for 20 candidates.
   std::size_t most_samples = 18;
   /// Positions along a symbolic dim, where schedules are searched and priced, too: fewer than a tile of registers has,
@@ -35,7 +35,7 @@ struct VersionQuestion {
   std::vector<Bindings> samples;  ///< the first is the likely one where `begins_likely`
   bool begins_likely = true;
   std::vector<std::vector<double>> costs;  ///< by schedule and sample, in cycles; infinite: illegal there
-  std::vector<double> blocks;              ///< by schedule: bodies of code; empty: none count
+  std::vector<double> blocks;              ///< by schedule: usual blocks with as much text; empty: none count
   std::vector<AffineExpr> measures;        ///< over the sizes: what guards compare
   std::function<double(std::size_t schedule, const Bindings& sizes)> price;
 };
