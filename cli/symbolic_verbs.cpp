@@ -171,6 +171,8 @@ Json samples_json(const SymbolicCompilation& compiled) {
                     {"cycles", sample.cycles},
                     {"best", sample.best},
                     {"regret", sample.regret()}});
+  for (std::size_t s = 0; s < compiled.samples.size(); ++s)
+    if (compiled.samples[s].on_threads > 0) json[s]["cycles_on_threads"] = compiled.samples[s].on_threads;
   return json;
 }
 
@@ -181,12 +183,15 @@ std::vector<std::string> regret_text(const SymbolicCompilation& compiled) {
   std::vector<std::vector<std::string>> rows(1);
   for (const auto& [name, value] : compiled.samples.front().sizes) rows[0].push_back(name);
   for (const char* column : {"version", "cycles", "best", "regret"}) rows[0].push_back(column);
+  const bool on_threads = compiled.samples.front().on_threads > 0;
+  if (on_threads) rows[0].push_back("threads");
   for (const SizeSample& sample : compiled.samples) {
     std::vector<std::string>& row = rows.emplace_back();
     for (const auto& [name, value] : sample.sizes) row.push_back(std::to_string(value));
     for (const double cycles : {sample.cycles, sample.best}) row.push_back(short_number(cycles));
     row.insert(row.end() - 2, std::to_string(sample.version + 1));
     row.push_back(fmt::format("{:.3f}", sample.regret()));
+    if (on_threads) row.push_back(short_number(sample.on_threads));
     sum += sample.regret();
     worst = std::max(worst, sample.regret());
   }
@@ -292,6 +297,13 @@ std::string launches_text(const SymbolicProgram& program) {
   return text;
 }
 
+/// Axes that threads share: " i j".
+std::string axes_text(const Grid& grid) {
+  std::string text;
+  for (const auto& [axis, tile] : grid.shares.tiles) text += " " + grid.shape.axes[static_cast<std::size_t>(axis)].dim;
+  return text;
+}
+
 /// Of `schedule`: the runs of each statement's dims, and its schedule.
 std::string grids_text(const SymbolicCompilation& compiled) {
   const SymbolicProgram& program = *compiled.program;
@@ -319,6 +331,8 @@ std::string grids_text(const SymbolicCompilation& compiled) {
     }
     if (!grid.edges.empty())
       comment += fmt::format("; {} grids of edges, {} blocks", grid.edges.size(), body_count(grid) - own_blocks(grid));
+    if (!grid.shares.tiles.empty())
+      comment += fmt::format("; {} threads along{}", grid.shares.threads, axes_text(grid));
     comment += "\n";
   }
   return text + file_text(compiled, comments);

@@ -10,6 +10,9 @@ namespace {
 constexpr std::int64_t small_pass = 32 << 10;  // bytes that are read again without harm: they stay in the nearest cache
 constexpr std::int64_t uses_in_strip = 128;    // of each element of larger tensors in a strip
 constexpr std::int64_t largest_strip_tile = 256;  // rows
+// As in `strip_of` of emitted programs (backends/cpp/symbolic/block_unit.cpp).
+constexpr std::int64_t strip_bytes = 16384;  // of intermediates
+constexpr std::int64_t fewest_rows = 4;      // of a part of a tile
 
 class StripFinder {
  public:
@@ -150,6 +153,27 @@ class StripFinder {
 
 std::vector<StripGroup> strip_groups(const SymbolicKernel& kernel, const std::vector<const Grid*>& grids) {
   return StripFinder(kernel, grids).run();
+}
+
+std::int64_t threads_of_strips(const StripGroup& group, const std::vector<const Grid*>& grids) {
+  std::int64_t threads = grids[group.first]->shares.threads;
+  for (std::size_t s = group.first; s < group.first + group.count; ++s)
+    threads = std::min(threads, grids[s]->shares.threads);
+  return threads;
+}
+
+std::int64_t strip_rows(const StripGroup& group, const SymbolicKernel& kernel, const Bindings& sizes) {
+  std::int64_t row_bytes = 1, tile = group.tile;
+  for (const auto& [tensor, axis] : group.passed) {
+    std::int64_t count = bytes(kernel.sample.tensors[tensor.index()].dtype);
+    const std::vector<AffineExpr>& shape = kernel.shapes[tensor.index()];
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      if (d != axis) count *= evaluate(shape[d], sizes);
+    row_bytes += count;
+  }
+  const std::int64_t rows = std::max(group.least, (strip_bytes + row_bytes / 2) / row_bytes);
+  while (rows < tile && tile % (2 * group.part) == 0 && tile / 2 >= fewest_rows) tile /= 2;
+  return rows < tile ? tile : rows / tile * tile;
 }
 
 }  // namespace isamap

@@ -28,4 +28,10 @@ struct StripGroup {
 /// The statements of a version in order: `grids` are those of its statements.
 std::vector<StripGroup> strip_groups(const SymbolicKernel& kernel, const std::vector<const Grid*>& grids);
 
+/// Threads that the strips of these statements are distributed over; 1: all on the calling thread.
+std::int64_t threads_of_strips(const StripGroup& group, const std::vector<const Grid*>& grids);
+
+/// Rows of a strip at these sizes, as the entry of the program computes them.
+std::int64_t strip_rows(const StripGroup& group, const SymbolicKernel& kernel, const Bindings& sizes);
+
 }  // namespace isamap

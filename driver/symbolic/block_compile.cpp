@@ -13,8 +13,10 @@
 #include "driver/symbolic/grid_plan.h"
 #include "driver/symbolic/grid_price.h"
 #include "driver/symbolic/grid_versions.h"
+#include "driver/symbolic/shared_price.h"
 #include "driver/symbolic/statement_loops.h"
 #include "driver/symbolic/symbolic_arguments.h"
+#include "hwdesc/model/one_thread.h"
 #include "ir/symbolic/facts.h"
 #include "ir/symbolic/refusal.h"
 #include "isamap/scheduler.h"
@@ -390,7 +392,7 @@ class BlockCompiler {
         refused(compiled.code, compiled.problems);
         continue;
       }
-      const Schedule found = with_kept_copies(shape, on_one_core(compiled.scheduled->schedule));
+      const Schedule found = with_kept_copies(shape, compiled.scheduled->schedule);
       if (std::find(schedules.begin(), schedules.end(), found) != schedules.end()) continue;
       schedules.push_back(found);
       if (enough(found)) break;
@@ -584,7 +586,15 @@ class BlockCompiler {
 
 SymbolicCompilation compile_blocks(const SymbolicKernel& kernel, const HardwareModel& model,
                                    const CompileOptions& options) {
-  return BlockCompiler(kernel, model, options).run();
+  const HardwareModel one = on_one_thread(model);
+  SymbolicCompilation compiled = BlockCompiler(kernel, one, options).run();
+  if (!compiled.program || thread_count(model) < 2) return compiled;
+  share_cells(*compiled.program, model, options.schedule.costs);
+  auto costs = costs_of_statements(*compiled.program, one, options.schedule.costs);
+  for (SizeSample& sample : compiled.samples)
+    if (const auto cost = cost_on_threads(*compiled.program, sample.version, sample.sizes, costs))
+      sample.on_threads = cost->cycles;
+  return compiled;
 }
 
 }  // namespace isamap

@@ -32,7 +32,7 @@ std::optional<Grid> edge_grid(const GridShape& shape, double most_code, const Ha
   const Compilation compiled = compile(block_kernel(shape, likely_counts(shape), false), model, options);
   if (!compiled.scheduled) return std::nullopt;
   LoweredBlocks lowered(model, options);
-  for (const Schedule& schedule : schedules_to_plan(shape, on_one_core(compiled.scheduled->schedule), model)) {
+  for (const Schedule& schedule : schedules_to_plan(shape, compiled.scheduled->schedule, model)) {
     PlannedGrid plan = planned_grid(shape, schedule, {}, model);
     for (GridSchedules& one : plan.next) one.most_code = most_code;
     complete(plan, shape, lowered);

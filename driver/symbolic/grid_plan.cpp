@@ -176,15 +176,6 @@ Schedule with_kept_copies(const GridShape& shape, Schedule schedule) {
   return schedule;
 }
 
-Schedule on_one_core(Schedule schedule) {
-  for (Nest& nest : schedule.nests)
-    std::erase_if(nest.lines, [](const Line& line) {
-      const auto* loop = std::get_if<For>(&line.is);
-      return loop != nullptr && !loop->unit.empty();
-    });
-  return schedule;
-}
-
 Schedule with_separate_lanes(const Schedule& schedule) {
   Schedule separate = schedule;
   for (const VectorizedReduction& lanes : schedule.lanes) {

@@ -46,9 +46,6 @@ Schedule with_early_copies(const GridShape& shape, Schedule schedule, const Hard
 /// loops.
 Schedule with_kept_copies(const GridShape& shape, Schedule schedule);
 
-/// Without loops over cores: a grid is computed by the thread that calls it.
-Schedule on_one_core(Schedule schedule);
-
 /// Loops over rows and lanes together, `i.j_lane by 128`, become loops over rows, `i by 8`: rows are what is symbolic.
 Schedule with_separate_lanes(const Schedule& schedule);
 

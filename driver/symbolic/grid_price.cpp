@@ -112,8 +112,8 @@ Result<Cost> cost_of_loops(const Grid& grid, BlockCosts& costs, const Bindings& 
 
 }  // namespace
 
-std::vector<std::pair<std::size_t, std::int64_t>> runs_at(const GridAxis& axis, std::int64_t extent) {
-  std::vector<std::pair<std::size_t, std::int64_t>> runs;
+CountedRuns runs_at(const GridAxis& axis, std::int64_t extent) {
+  CountedRuns runs;
   std::int64_t left = extent, tile = 0;
   const auto add = [&](std::size_t run, std::int64_t count) {
     if (count > 0) runs.emplace_back(run, count);
@@ -238,13 +238,15 @@ bool has_single_round(const Grid& grid, const Bindings& sizes) {
 
 Result<Cost> cost_of(const Grid& grid, BlockCosts& costs, const Bindings& sizes) {
   if (grid.loops) return cost_of_loops(grid, costs, sizes);
+  std::vector<CountedRuns> runs;
+  for (const GridAxis& axis : grid.shape.axes) runs.push_back(runs_at(axis, evaluate(axis.extent, sizes)));
+  return cost_of_runs(grid, costs, runs);
+}
+
+Result<Cost> cost_of_runs(const Grid& grid, BlockCosts& costs, const std::vector<CountedRuns>& runs) {
   const std::vector<GridAxis>& axes = grid.shape.axes;
-  std::vector<std::vector<std::pair<std::size_t, std::int64_t>>> runs;
   std::size_t cells = 1;
-  for (const GridAxis& axis : axes) {
-    runs.push_back(runs_at(axis, evaluate(axis.extent, sizes)));
-    cells *= runs.back().size();
-  }
+  for (const CountedRuns& of_axis : runs) cells *= of_axis.size();
   std::vector<Cost> all;
   const CellCosts prices(grid, costs);
   const std::vector<bool> shared = shared_axes(grid.schedule, grid.shape, costs.model());

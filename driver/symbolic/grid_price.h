@@ -10,6 +10,7 @@
 
 #include "isamap/compile.h"
 #include "isamap/symbolic_program.h"
+#include "program/cell_shares.h"
 
 namespace isamap {
 
@@ -20,7 +21,7 @@ struct PositionsBefore {
 };
 
 /// How many positions each run of an axis has, without runs of none: what the entry of the program computes.
-std::vector<std::pair<std::size_t, std::int64_t>> runs_at(const GridAxis& axis, std::int64_t extent);
+CountedRuns runs_at(const GridAxis& axis, std::int64_t extent);
 
 /// `block_kernel` that starts its sums, with the constants of `like`: those, too, whose copies blocks pack themselves.
 Kernel kernel_with_constants(const GridShape& shape, const std::vector<std::int64_t>& counts, const Kernel& like);
@@ -80,5 +81,7 @@ bool has_single_round(const Grid& grid, const Bindings& sizes);
 /// Predicted cost at these sizes: the sum over the cells, of which only the schedules of the blocks are read. An
 /// error: a block has no cost there.
 Result<Cost> cost_of(const Grid& grid, BlockCosts& costs, const Bindings& sizes);
+/// Of the cells of these runs, by axis. Not of plain loops.
+Result<Cost> cost_of_runs(const Grid& grid, BlockCosts& costs, const std::vector<CountedRuns>& runs);
 
 }  // namespace isamap

@@ -8,7 +8,9 @@
 #include "driver/symbolic/grid_versions.h"
 #include "driver/symbolic/launch_compile.h"
 #include "driver/symbolic/row_parts.h"
+#include "driver/symbolic/shared_price.h"
 #include "driver/symbolic/statement_loops.h"
+#include "hwdesc/model/one_thread.h"
 #include "hwdesc/model/program_language.h"
 #include "ir/symbolic/facts.h"
 #include "ir/symbolic/refusal.h"
@@ -271,15 +273,10 @@ std::optional<Cost> predicted_at(const SymbolicCompilation& compiled, const Hard
                                  const CostModelFactory& costs) {
   const std::size_t version = version_at(*compiled.program, sizes);
   if (!compiled.program->grids.empty()) {
-    const std::size_t statements = compiled.program->kernel.sample.statements.size();
-    std::vector<Cost> all;
-    for (std::size_t s = 0; s < statements; ++s) {
-      BlockCosts of_statement(model, costs);
-      auto cost = cost_of(compiled.program->grids[version * statements + s], of_statement, sizes);
-      if (!cost) return std::nullopt;
-      all.push_back(std::move(*cost));
-    }
-    return sum_of(all);
+    const HardwareModel one = on_one_thread(model);
+    auto blocks = costs_of_statements(*compiled.program, one, costs);
+    auto cost = cost_on_threads(*compiled.program, version, sizes, blocks);
+    return cost ? std::optional(std::move(*cost)) : std::nullopt;
   }
   const auto kernel = isamap::bind(compiled.program->kernel, sizes);
   if (!kernel) return std::nullopt;

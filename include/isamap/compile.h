@@ -84,9 +84,10 @@ Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& kernel, cons
 /// Sizes at which versions were priced by the cost model.
 struct SizeSample {
   Bindings sizes;
-  double best = 0;          ///< cycles of the best schedule that was found for any sample
+  double best = 0;          ///< cycles, on one thread, of the best schedule that was found for any sample
   double cycles = 0;        ///< of the version that serves the sizes
   std::size_t version = 0;  ///< from 0 on
+  double on_threads = 0;    ///< cycles of that version on the threads of the machine; 0: it has one
   double regret() const { return best > 0 ? cycles / best : 1; }
 };
 

@@ -176,6 +176,23 @@ struct PlainLoops {
   std::vector<AffineExpr> extents = {};  ///< by dim, over sizes
 };
 
+/// Cycles that grow with a product of sizes. Shares of some axes of a grid divide them, others repeat them.
+struct SharedCost {
+  double cycles = 0;        ///< of one of `count`
+  SizeProduct count;        ///< points of a statement, or elements of a copy
+  std::set<int> axes = {};  ///< those whose shares divide them
+};
+
+/// How cells are distributed over threads: each axis in `tiles` into stretches of its runs, which are cut between
+/// tiles, and a share is a combination of them. How many stretches there are is decided at the call
+/// (program/cell_shares.h). Blocks are the same for any number of threads, and so are results.
+struct CellShares {
+  std::int64_t threads = 1;                ///< at most so many shares; 1: the calling thread computes all cells
+  double start = 0;                        ///< cycles to begin a loop on threads and to join them
+  std::map<int, std::int64_t> tiles = {};  ///< by axis that may be cut: the positions of its largest tile
+  std::vector<SharedCost> costs = {};      ///< of the statement, then of copies that its cells share
+};
+
 struct Grid {
   GridShape shape;  ///< with runs
   std::vector<Block>
@@ -186,6 +203,7 @@ struct Grid {
   /// not empty; the blocks above serve that zone then, else all positions. None: they serve all positions at all sizes.
   std::vector<Grid> edges = {};
   std::optional<PlainLoops> loops = {};  ///< there are no blocks then, and no axes
+  CellShares shares = {};
   bool has_adding_blocks() const;
 };
 std::size_t block_count(const Grid& grid);  ///< of those that start the sum

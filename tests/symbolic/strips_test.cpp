@@ -7,6 +7,7 @@
 #include "driver/execute.h"
 #include "driver/symbolic/grid_plan.h"
 #include "isamap/compile.h"
+#include "hwdesc/model/one_thread.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/schedule.h"
 #include "isamap/scheduler.h"
@@ -233,6 +234,8 @@ TEST(GridPlans, TilesOfNestsDivideEachOther) {
 
 /// A schedule that was searched for several cores has loops over them, which no grid has: without them it has one.
 TEST(GridPlans, LoopsOverCoresAreLeftOut) {
+/// A schedule that is searched for several cores has loops over them, which no grid has: its cells are distributed.
+TEST(GridPlans, AreSearchedForOneThread) {
   const SymbolicKernel kernel = symbolic_kernel(R"(kernel: depthwise
 dims: {N: {max: 3}, C: {max: 50, likely: 32}, H: {min: 1, max: 60}, W: {min: 1, max: 60}}
 tensors:
@@ -249,10 +252,13 @@ compute: ['O[n,p,q,c] += I[n,2*p+r-2,2*q+s-2,c] * F[r,s,c]']
   const Compilation likely = compile(kernel.sample, machine->model, options);
   ASSERT_TRUE(likely.scheduled);
   EXPECT_NE(print(likely.scheduled->schedule).find(" on core"), std::string::npos);
-  EXPECT_EQ(print(on_one_core(likely.scheduled->schedule)).find(" on core"), std::string::npos);
+  const Compilation alone = compile(kernel.sample, on_one_thread(machine->model), options);
+  ASSERT_TRUE(alone.scheduled);
+  EXPECT_EQ(print(alone.scheduled->schedule).find(" on core"), std::string::npos);
   const SymbolicCompilation compiled = compile_symbolic(kernel, machine->model, options);
   ASSERT_TRUE(compiled.program);
   EXPECT_TRUE(compiled.problems.empty()) << render(compiled.problems);  // no scalar code
+  EXPECT_EQ(compiled.program->grids.front().shares.threads, 2);
 }
 
 /// A file whose sums are in lanes.

@@ -9,6 +9,7 @@
 #include "backends/cpp/plain_loops.h"
 #include "backends/cpp/symbolic/block_functions.h"
 #include "backends/cpp/symbolic/grid_text.h"
+#include "backends/cpp/symbolic/shared_cells.h"
 #include "backends/cpp/symbolic/symbolic_entry.h"
 #include "backends/cpp/text/machine_words.h"
 #include "backends/cpp/text/names.h"
@@ -165,6 +166,9 @@ std::vector<std::string> entry_locals(const SymbolicProgram& program) {
   const auto is_loops = [](const Grid& grid) { return grid.loops.has_value(); };
   const bool has_loops = std::any_of(program.grids.begin(), program.grids.end(), is_loops);
   if (has_loops) locals.insert(locals.end(), {"e", "step"});
+  const bool shared = is_shared(program.grids);
+  if (shared)
+    for (const std::string& word : shared_words()) locals.push_back(word);
   std::size_t most = 0;  // axes of tensors and of grids
   for (const Grid& grid : program.grids) most = std::max(most, grid.shape.axes.size());
   for (const Tensor& tensor : program.kernel.sample.tensors) most = std::max(most, tensor.shape.size());
@@ -172,6 +176,8 @@ std::vector<std::string> entry_locals(const SymbolicProgram& program) {
     for (const char* numbered : {"runs", "many", "r", "i", "zone", "below", "above", "shape", "extent"})
       locals.push_back(numbered + std::to_string(n));
     if (has_loops) locals.push_back("e" + std::to_string(n));
+    for (const char* of_share : {"tiles", "begin", "end"})
+      if (shared) locals.push_back(of_share + std::to_string(n));
     for (const Tensor& tensor : program.kernel.sample.tensors)
       for (const char* numbered : {"_own", "_s"})
         locals.push_back(identifier(tensor.name) + numbered + std::to_string(n));
@@ -209,9 +215,12 @@ BlockEntry entry_of(const SymbolicProgram& program, const HardwareModel& model) 
   for (const SymbolicSize& size : program.kernel.facts.sizes)
     entry.names.sizes[size.name] = names.unique(identifier(size.name));
   const std::set<TensorId> kept = kept_constants(program);
-  for (const TensorId id : kept)
-    entry.names.kept[id] = {names.unique(kernel.tensors[id.index()].name + "_kept"),
-                            names.unique(kernel.tensors[id.index()].name + "_last")};
+  for (const TensorId id : kept) {
+    const std::string& name = kernel.tensors[id.index()].name;
+    entry.names.kept[id] = {names.unique(name + "_kept"), names.unique(name + "_last")};
+    if (is_shared(program.grids))
+      entry.names.kept_shares[id] = {names.unique(name + "_kept"), names.unique(name + "_last"), true};
+  }
   if (!kept.empty()) entry.names.packings = names.unique(entry.name + "_packings");
   for (std::size_t g = 0; g < program.grids.size(); ++g)
     entry.names.edge_functions.push_back(names.unique(fmt::format("{}_edges{}", entry.name, g + 1)));
@@ -473,7 +482,7 @@ class VersionPrinter {
     const std::size_t g = v * statements() + s;
     EntryNames names = names_;
     names.edges = edges_.calls[g];
-    if (strip != nullptr) names.once = "      if (strip0 == 0)\n";
+    if (strip != nullptr) names.once = "      if (strip0 == " + strip->first + ")\n";
     return grid_text(program_.grids[g], functions_.grids[g], program_.kernel, names, model_, strip);
   }
 
@@ -483,16 +492,31 @@ class VersionPrinter {
         "  {{  // strip by strip, so that what statements pass on stays in a near cache\n"
         "  const long strip_rows = strip_of({}, {}, {}, {});\n",
         row_bytes(program_, group, names_), group.tile, group.part, group.least);
+    const bool shared = is_shared(v, group);
+    if (shared) text += begin_strip_shares("(" + rows + ")", cycles(v, group), grid_of(v, group.first).shares);
     for (const TensorId tensor : group.local) text += memory_text(program_, tensor, model_, names_, "strip_rows");
     text += fmt::format(
-        "  for (long strip0 = 0; strip0 < {0}; strip0 += strip_rows) {{\n"
+        "  for (long strip0 = {2}; strip0 < {1}; strip0 += strip_rows) {{\n"
         "  const long strip = {0} - strip0 < strip_rows ? {0} - strip0 : strip_rows;\n",
-        "(" + rows + ")");
+        "(" + rows + ")", shared ? "last0" : "(" + rows + ")", shared ? "first0" : "0");
     for (std::size_t n = 0; n < group.count; ++n) {
-      const Strip strip{group.axes[n], group.local};
+      const Strip strip{group.axes[n], group.local, shared ? "first0" : "0"};
       text += grid(v, group.first + n, &strip);
     }
-    return text + "  }\n  }\n";
+    return text + "  }\n" + (shared ? end_shares(1, model_) : "") + "  }\n";
+  }
+  const Grid& grid_of(std::size_t v, std::size_t s) const { return program_.grids[v * statements() + s]; }
+  bool is_shared(std::size_t v, const StripGroup& group) const {
+    std::vector<const Grid*> grids;
+    for (std::size_t s = 0; s < statements(); ++s) grids.push_back(&grid_of(v, s));
+    return threads_of_strips(group, grids) > 1;
+  }
+  /// Of all statements of a group.
+  std::string cycles(std::size_t v, const StripGroup& group) const {
+    std::string sum;
+    for (std::size_t s = group.first; s < group.first + group.count; ++s)
+      sum += (sum.empty() ? "" : " + ") + cycles_text(grid_of(v, s).shares.costs.front(), names_);
+    return sum;
   }
 
   const SymbolicProgram& program_;
@@ -530,10 +554,10 @@ Result<TranslationUnit> print_block_unit(const SymbolicProgram& program, const H
   const std::string& counter = entry.names.packings;
   unit.name = entry.name;
   unit.arguments = entry.arguments;
-  unit.text = about(program, model, entry.name) +
-              surrounding_text(model, functions->around, tiles + remainders + *pack) + symbolic_helpers +
-              growing_array + (counter.empty() ? "" : "static long " + counter + " = 0;\n\n") + tiles + remainders +
-              *pack + text + "  return 0;\n}\n";
+  unit.text = about(program, model, entry.name) + surrounding_text(model, functions->around, tiles + remainders + *pack) +
+              symbolic_helpers + growing_array + (is_shared(program.grids) ? shared_helpers : "") +
+              (counter.empty() ? "" : "static long " + counter + " = 0;\n\n") + tiles + remainders + *pack + text +
+              "  return 0;\n}\n";
   return unit;
 }
 

@@ -8,6 +8,7 @@
 
 #include "backends/cpp/symbolic/block_arguments.h"
 #include "backends/cpp/symbolic/padded_copies.h"
+#include "backends/cpp/symbolic/shared_cells.h"
 #include "backends/cpp/text/names.h"
 #include "backends/cpp/text/types.h"
 #include "program/padding_zones.h"
@@ -114,13 +115,18 @@ std::string kept_text(const GridPlace& place) {
     for (const AffineExpr& first : shape.first.empty() ? std::vector<AffineExpr>{} : shape.first[t])
       sizes.merge(first.names());
     for (const int axis : axes_of(shape, id)) sizes.merge(shape.axes[static_cast<std::size_t>(axis)].extent.names());
-    const auto& [name, last] = place.names.kept.at(shape.tensors[t]);
+    const auto& [name, last, shared] = place.names.kept.at(shape.tensors[t]);
     const std::string &array = place.names.pointers.at(shape.tensors[t]), &packings = place.names.packings;
     std::string same = fmt::format("{0} > 0 && {1}.packing == {0} && {1}.array == {2}", packings, last, array), list;
     std::size_t n = 0;
     for (const std::string& size : sizes) {
       same += fmt::format(" && {}.sizes[{}] == {}", last, n++, place.names.sizes.at(size));
       list += (list.empty() ? "" : ", ") + place.names.sizes.at(size);
+    }
+    for (std::size_t a = 0; shared && a <= place.grid.shares.tiles.size(); ++a) {
+      const std::string own = a == 0 ? "share" : fmt::format("shared[{}].shares", a - 1);
+      same += fmt::format(" && {}.sizes[{}] == {}", last, n++, own);
+      list += (list.empty() ? "" : ", ") + own;
     }
     text += fmt::format(
         "    static thread_local KeptCopies<{0}> {1};\n    const bool {2} = {3};\n"
@@ -184,7 +190,7 @@ std::string copy_tables(const GridPlace& place, const GridFunctions& functions) 
       text += fmt::format("    long {}_there[{}] = {{}};\n", name, places);
       continue;
     }
-    std::string anew = place.strip != nullptr ? "strip0 == 0" : "";
+    std::string anew = place.strip != nullptr ? "strip0 == " + place.strip->first : "";
     if (kept) anew += (anew.empty() ? "!" : " && !") + place.names.kept.at(grid.shape.tensors[tensor.index()]).is_kept;
     text += fmt::format(
         "    static thread_local long {0}_there[{1}];\n    if ({2}) std::memset({0}_there, 0, sizeof {0}_there);\n",
@@ -412,29 +418,58 @@ std::string cell_call(const GridPlace& place, const GridFunctions& functions, co
          fmt::format("{}blocks[block]({});\n{}}}\n", indent, cell_arguments(place, model, copied), indent.substr(2));
 }
 
+std::string padded_copies(const GridPlace& place, const HardwareModel& model) {
+  EntryNames names = place.names;
+  if (place.has_edges()) names.copied = "    if (!by_edges)\n";
+  std::string text;
+  for (const auto& [id, copy] : place.grid.shape.padded)
+    text += padded_copy_text(place.grid.shape, id, place.kernel, names, model, place.zones ? &*place.zones : nullptr);
+  return text;
+}
+
+std::string all_runs(const GridPlace& place) {
+  std::string text;
+  for (std::size_t a = 0; a < place.grid.shape.axes.size(); ++a) text += runs_text(place, a);
+  return text;
+}
+
+std::string cells_text(const GridPlace& place, const GridFunctions& functions, const HardwareModel& model) {
+  std::string text = packed_tables(place, model) + block_table(place, functions, model), indent = "    ";
+  for (const int axis : place.grid.order) {
+    text += fmt::format("{0}for (long r{1} = 0; r{1} < many{1}; ++r{1})\n", indent, axis);
+    indent += "  ";
+  }
+  return text + cell_call(place, functions, model, indent);
+}
+
+/// Copies and cells on threads: each makes and keeps the copies that it reads, which would come from the caches of
+/// another thread otherwise.
+std::string shared_text(const GridPlace& place, const GridFunctions& functions, const HardwareModel& model) {
+  EntryNames names = place.names;
+  names.kept = names.kept_shares;
+  if (place.grid.shape.first.empty())
+    for (const auto& [axis, tile] : place.grid.shares.tiles) names.shared_axes.insert(axis);
+  const GridPlace own{place.grid, place.kernel, names, place.zones, nullptr};
+  return begin_shares(place.grid, names) + kept_text(own) + all_runs(own) + own_runs(place.grid) +
+         padded_copies(own, model) + cells_text(own, functions, model) +
+         end_shares(place.grid.shares.tiles.size(), model);
+}
+
 }  // namespace
 
 std::string grid_text(const Grid& grid, const GridFunctions& functions, const SymbolicKernel& kernel,
                       const EntryNames& names, const HardwareModel& model, const Strip* strip) {
   const GridShape& shape = grid.shape;
   const GridPlace place{grid, kernel, names, padding_zones(shape, kernel), strip};
+  const bool shared = is_shared(grid) && strip == nullptr;
   std::string text = "  {\n";
   for (const auto& [t, d] : stride_arguments(shape))
     text += fmt::format("    const long {} = {};\n", stride_name(shape.kernel.tensors[t], d),
                         size_product(shape.strides[t][d], names));
-  text += kept_text(place) + zones_text(place);
-  EntryNames with_copies = names;
-  if (place.has_edges()) with_copies.copied = "    if (!by_edges)\n";
-  for (const auto& [id, copy] : shape.padded)
-    text += padded_copy_text(shape, id, kernel, with_copies, model, place.zones ? &*place.zones : nullptr);
-  for (std::size_t a = 0; a < shape.axes.size(); ++a) text += runs_text(place, a);
-  text += packed_tables(place, model) + block_table(place, functions, model);
-  std::string indent = "    ";
-  for (const int axis : grid.order) {
-    text += fmt::format("{0}for (long r{1} = 0; r{1} < many{1}; ++r{1})\n", indent, axis);
-    indent += "  ";
-  }
-  text += cell_call(place, functions, model, indent);
+  if (!shared) text += kept_text(place);
+  text += zones_text(place);
+  text += shared ? shared_text(place, functions, model)
+                 : padded_copies(place, model) + all_runs(place) + cells_text(place, functions, model);
   if (place.has_edges()) text += "    if (by_edges) " + names.edges + "\n";
   return text + "  }\n";
 }

@@ -16,6 +16,7 @@ namespace isamap {
 struct Strip {
   int axis = 0;
   std::set<TensorId> local;  ///< of the whole kernel: they hold one strip only
+  std::string first = "0";   ///< row of the first strip of this thread
 };
 
 /// Statements in a scope of their own. `kernel`: the whole one; `names`: those of the entry; `strip`: null for all.

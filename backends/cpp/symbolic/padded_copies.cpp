@@ -13,6 +13,16 @@
 namespace isamap {
 namespace {
 
+/// Over the positions of an axis of the copy: those that the cells of a thread read.
+std::string copy_loop(const GridShape& shape, TensorId id, std::size_t d, const EntryNames& names) {
+  const AxisMove& move = shape.moves[id.index()][d];
+  if (!names.shared_axes.contains(move.axis)) return fmt::format("for (long i{0} = 0; i{0} < extent{0}; ++i{0})", d);
+  return fmt::format(
+      "for (long i{0} = {1} * begin{2}; begin{2} < end{2} && i{0} < {1} * (end{2} - ({3})) + extent{0}; "
+      "++i{0})",
+      d, move.factor, move.axis, size_text(shape.axes[static_cast<std::size_t>(move.axis)].extent, names.sizes));
+}
+
 /// A copy whose axes were rounded up, rows and zeros after them; none where the extents are the same. Axes behind the
 /// last one that was rounded up are part of a row.
 std::string rounded_text(const GridShape& shape, TensorId id, const SymbolicKernel& kernel, const EntryNames& names,
@@ -34,7 +44,7 @@ std::string rounded_text(const GridShape& shape, TensorId id, const SymbolicKern
     same += fmt::format("{}extent{} != shape{}", d == 0 ? "" : " || ", d, d);
     if (d == last) break;
     rows += fmt::format(" * shape{}", d), to_rows += fmt::format(" * extent{}", d);
-    loops += fmt::format("{0}for (long i{1} = 0; i{1} < extent{1}; ++i{1})", d == 0 ? "        " : " ", d);
+    loops += (d == 0 ? "        " : " ") + copy_loop(shape, id, d, names);
     inside += fmt::format("{}i{} < shape{}", d == 0 ? "" : " && ", d, d);
     from = fmt::format("({}) * shape{} + i{}", from, d, d);
     to = fmt::format("({}) * extent{} + i{}", to, d, d);
@@ -61,14 +71,15 @@ struct PaddedRows {
 };
 
 PaddedRows padded_rows(const GridShape& shape, TensorId id, const std::vector<AffineExpr>& extents,
-                       const PaddingZones* zones, const std::string& name) {
+                       const PaddingZones* zones, const EntryNames& names) {
+  const std::string& name = names.pointers.at(shape.tensors[id.index()]);
   const PaddedCopy& copy = shape.padded.at(id);
   PaddedRows rows;
   rows.last = copy.low.size() - 1;
   while (rows.last > 0 && copy.low[rows.last] == 0 && copy.extents[rows.last] == extents[rows.last]) --rows.last;
   std::string inside, from = "0", to = "0";
   for (std::size_t d = 0; d < rows.last; ++d) {
-    rows.loops += fmt::format("      for (long i{0} = 0; i{0} < extent{0}; ++i{0})\n", d);
+    rows.loops += "      " + copy_loop(shape, id, d, names) + "\n";
     const std::string at = copy.low[d] == 0 ? fmt::format("i{}", d) : fmt::format("(i{} + ({}))", d, copy.low[d]);
     if (copy.low[d] != 0 || copy.extents[d] != extents[d])
       inside += fmt::format("{0}{1} >= 0 && {1} < shape{2}", inside.empty() ? "" : " && ", at, d);
@@ -101,7 +112,7 @@ std::string padded_text(const GridShape& shape, TensorId id, const SymbolicKerne
   const Tensor& tensor = shape.kernel.tensors[id.index()];
   const std::vector<AffineExpr>& extents = kernel.shapes[shape.tensors[id.index()].index()];
   const std::string name = names.pointers.at(shape.tensors[id.index()]), type = element_type(model, tensor.dtype);
-  const PaddedRows rows = padded_rows(shape, id, extents, zones, name);
+  const PaddedRows rows = padded_rows(shape, id, extents, zones, names);
   std::string all = std::to_string(bytes(tensor.dtype)), inner = "1", text;
   for (std::size_t d = 0; d < copy.low.size(); ++d) {
     text += fmt::format("      [[maybe_unused]] const long shape{0} = {1}, extent{0} = {2} > 0 ? {2} : 0;\n", d,

@@ -3,6 +3,7 @@
 // What entries with sizes as arguments have in common.
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace isamap {
 struct KeptNames {
   std::string is_kept;  ///< "B_kept": whether they are those of the call before
   std::string last;     ///< "B_last": the array and the sizes of that call
+  bool shared = false;  ///< the share, too
 };
 
 /// What an entry calls its arguments and intermediate tensors.
@@ -23,7 +25,9 @@ struct EntryNames {
   std::map<std::string, std::string> sizes;  ///< by size
   std::map<BufferId, std::string> packed;    ///< by buffer of the arguments that is packed ahead of time
   std::map<TensorId, KeptNames> kept = {};
-  std::string copied = {};                       ///< condition of padded copies: "if (..)"
+  std::map<TensorId, KeptNames> kept_shares = {};  ///< of the copies of a thread, where cells are distributed
+  std::set<int> shared_axes = {};                  ///< of a grid: a thread has positions `beginA` to `endA` of axis A
+  std::string copied = {};                         ///< condition of padded copies: "if (..)"
   std::string packings = {};                     ///< counts calls of NAME_pack; empty: copies of constants are not kept
   std::vector<std::string> edge_functions = {};  ///< of positions at edges, at most one a grid
   std::string edges = {};                        ///< calls the function of the grids at edges: "NAME_edges1(..);"

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Loops over shares of a grid, or of strips, on the threads of a machine (program/cell_shares.h).
+//
+//   SharedAxis shared[] = {{M, 14, 1}, {N, 32, 1}};                         // extent, tile, shares
+//   distribute(shared, {{0.05 * double(M) * double(N), 3}}, 4, 1500);       // decides the shares
+//   const auto of_share = [&](const long share) { .. };
+//   if (const long shares = shared[0].shares * shared[1].shares; shares < 2) {
+//     of_share(0);
+//   } else {
+//   #pragma ..
+//     for (long share = 0; share < shares; ++share) of_share(share);
+//   }
+
+#include <string>
+#include <vector>
+
+#include "backends/cpp/symbolic/symbolic_entry.h"
+#include "isamap/symbolic_program.h"
+#include "isamap/hardware.h"
+
+namespace isamap {
+
+/// Types and functions that these texts use, in front of the blocks.
+extern const char* const shared_helpers;
+/// Names in them: arguments have others.
+std::vector<std::string> shared_words();
+
+bool is_shared(const Grid& grid);
+/// Is some grid, or one at edges?
+bool is_shared(const std::vector<Grid>& grids);
+
+/// Of a grid: up to the head of `of_share`.
+std::string begin_shares(const Grid& grid, const EntryNames& names);
+/// Of strips of rows (`strip_rows`) of statements: `cycles` of all.
+std::string begin_strip_shares(const std::string& rows, const std::string& cycles, const CellShares& shares);
+/// From the end of `of_share` on; `axes`: that are shared.
+std::string end_shares(std::size_t axes, const HardwareModel& model);
+
+/// Cycles of a cost: an expression over the sizes.
+std::string cycles_text(const SharedCost& cost, const EntryNames& names);
+/// In `of_share`, behind the runs of all axes: those of the share.
+std::string own_runs(const Grid& grid);
+
+}  // namespace isamap
