@@ -330,8 +330,7 @@ void Flags::model_plan() {
           "--band-gain", options.onnx.band_gain,
           "of a model: percent that each group of bands must save (2, or a plan of fewer parts at the same price)")
       ->check(CLI::Range(0.0, 100.0));
-  text("--threads", written.threads,
-       "of a model: threads of the emitted program (default: those of the hardware file)");
+  text("--threads", written.threads, "threads of the emitted program (default: those of the hardware file)");
 }
 
 void Flags::model() {

@@ -240,16 +240,19 @@ bool has_unused(const Options& options, const std::vector<std::string>& flags, c
   return false;
 }
 
-bool without_model_flags(const Options& options) {
+std::optional<Options> kernel_options(const Options& options, Exit& code) {
+  code = Exit::usage;
   const std::string what = options.kernel_file.empty() ? "a formula" : "'" + options.kernel_file + "'";
-  if (has_unused(options, {"--threads"}, "is for models, and " + what + " is none",
-                 "workers of a search are --jobs N; threads of the kernel's program are those of the hardware file "
-                 "(--set cores=N)"))
-    return false;
-  return !has_unused(
-      options,
-      {"--plan", "--band-gain", "--profile", "--inputs", "--outputs", "--interpret", "--fix", "--until", "--constant"},
-      "is for models, and " + what + " is none", "name a .onnx file, or add `--plan search` to a kernel file");
+  if (has_unused(options,
+                 {"--plan", "--band-gain", "--profile", "--inputs", "--outputs", "--interpret", "--fix", "--until",
+                  "--constant"},
+                 "is for models, and " + what + " is none",
+                 "name a .onnx file, or add `--plan search` to a kernel file"))
+    return std::nullopt;
+  Options of_kernel = options;
+  if (!options.target.empty() && !set_threads(of_kernel, code)) return std::nullopt;
+  code = Exit::ok;
+  return of_kernel;
 }
 
 namespace {

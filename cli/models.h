@@ -28,8 +28,9 @@ bool is_model(const Options& options);
 bool has_unused(const Options& options, const std::vector<std::string>& flags, const std::string& why,
                 const std::string& hint);
 
-/// False: an option that only models have was given with a kernel, and is reported.
-bool without_model_flags(const Options& options);
+/// Of a kernel: --threads has set a parameter of the machine. Nothing: an option that only models have was given, or
+/// the machine has fewer threads, which is reported.
+std::optional<Options> kernel_options(const Options& options, Exit& code);
 /// False: an option of a program was given with --interpret and no machine, which makes none, and is reported.
 bool without_program_flags(const Options& options);
 /// False: an option of the compiler was given for a program that is there already, and is reported.

@@ -73,10 +73,12 @@ void add_outputs(Flags& flags) {
     of_cpp.excludes(program);
 }
 
-Exit verb_emit(const Options& options) {
-  if (is_model(options)) return without_kernel_flags(options) ? emit_model(options) : Exit::usage;
-  if (!without_model_flags(options)) return Exit::usage;
+Exit verb_emit(const Options& given) {
+  if (is_model(given)) return without_kernel_flags(given) ? emit_model(given) : Exit::usage;
   Exit code = Exit::ok;
+  const auto of_kernel = kernel_options(given, code);
+  if (!of_kernel) return code;
+  const Options& options = *of_kernel;
   if (std::optional<SymbolicKernel> symbolic; !load_if_symbolic(options, symbolic, code))
     return code;
   else if (symbolic)

@@ -147,19 +147,20 @@ Result<ProposedFiles> write_proposals(const std::string& folder, const std::vect
   return files;
 }
 
-Exit verb_explain(const Options& options, const std::string& folder) {
-  if (is_model(options)) {
-    const bool fits =
-        without_kernel_flags(options) &&
-        !has_unused(options, {"--dims"}, "is for one program of many sizes, and a plan of one is explained",
-                    "--sizes NAME=128");
-    return fits ? explain_model(options) : Exit::usage;
+Exit verb_explain(const Options& given, const std::string& folder) {
+  if (is_model(given)) {
+    const bool fits = without_kernel_flags(given) &&
+                      !has_unused(given, {"--dims"}, "is for one program of many sizes, and a plan of one is explained",
+                                  "--sizes NAME=128");
+    return fits ? explain_model(given) : Exit::usage;
   }
-  if (!without_model_flags(options) ||
-      has_unused(options, {"--strict-float"}, "is for plans of models, and mappings are the same without it",
+  if (has_unused(given, {"--strict-float"}, "is for plans of models, and mappings are the same without it",
                  "isamap schedule and isamap run leave mappings out"))
     return Exit::usage;
   Exit code = Exit::ok;
+  const auto of_kernel = kernel_options(given, code);
+  if (!of_kernel) return code;
+  const Options& options = *of_kernel;
   if (std::optional<SymbolicKernel> symbolic; !load_if_symbolic(options, symbolic, code))
     return code;
   else if (symbolic)

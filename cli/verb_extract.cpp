@@ -210,7 +210,7 @@ std::string text_of(const Extraction& extraction) {
 
 Exit verb_extract(const Options& options, bool run) {
   Exit code = Exit::ok;
-  if (!is_onnx(options.kernel_file) && !without_model_flags(options)) return Exit::usage;
+  if (!is_onnx(options.kernel_file) && !kernel_options(options, code)) return code;
   const auto source = load_source(options, code);
   if (!source) return code;
   const auto model = load_target(options);

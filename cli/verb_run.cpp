@@ -63,23 +63,26 @@ bool writes_arrays(const Options& options) {
   return false;
 }
 
-Exit verb_run(const Options& options) {
-  if (is_model(options)) {
-    if (!without_kernel_flags(options) || !writes_arrays(options)) return Exit::usage;
-    const bool interpreted = options.onnx.interpret && options.target.empty();
-    if (interpreted && !without_program_flags(options)) return Exit::usage;
-    if (interpreted) return interpret_model(options);
-    if (options.target.empty())
+Exit verb_run(const Options& given) {
+  if (is_model(given)) {
+    if (!without_kernel_flags(given) || !writes_arrays(given)) return Exit::usage;
+    const bool interpreted = given.onnx.interpret && given.target.empty();
+    if (interpreted && !without_program_flags(given)) return Exit::usage;
+    if (interpreted) return interpret_model(given);
+    if (given.target.empty())
       return fail(Exit::usage, "a model runs on a machine, or by the interpreter", "--target HW, or --interpret");
-    return compile_and_run_model(options);
+    return compile_and_run_model(given);
   }
-  if (options.compute.empty() && is_stream_file(options.kernel_file))
-    return without_compiler_flags(options) ? run_stream(options) : Exit::usage;
-  if (!without_model_flags(options) || has_unused(options, {"--report"}, "shows the parts of a model, and this is none",
-                                                  "isamap schedule --report shows a kernel"))
+  if (given.compute.empty() && is_stream_file(given.kernel_file))
+    return without_compiler_flags(given) ? run_stream(given) : Exit::usage;
+  if (has_unused(given, {"--report"}, "shows the parts of a model, and this is none",
+                 "isamap schedule --report shows a kernel"))
     return Exit::usage;
-  if (options.target.empty()) return fail(Exit::usage, "--target is required", "--help says what there is");
   Exit code = Exit::ok;
+  const auto of_kernel = kernel_options(given, code);
+  if (!of_kernel) return code;
+  const Options& options = *of_kernel;
+  if (options.target.empty()) return fail(Exit::usage, "--target is required", "--help says what there is");
   if (const auto sizes = several_sizes(options, code)) return run_sizes(options, *sizes);
   if (code != Exit::ok) return code;
   const auto compiled = compile_inputs(options, code, true);

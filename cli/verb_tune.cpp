@@ -17,11 +17,13 @@ Exit verb_tune(const Options& given) {
                                "--sizes NAME=128")
                ? tune_model(given)
                : Exit::usage;
-  if (!without_model_flags(given)) return Exit::usage;
+  Exit code = Exit::ok;
+  const auto of_kernel = kernel_options(given, code);
+  if (!of_kernel) return code;
   if (given.schedule.strategy == "exact")
     return fail(Exit::usage, "tune measures the candidates of a search, and 'exact' has one answer",
                 "isamap schedule KERNEL --target HW --strategy exact");
-  Options options = given;
+  Options options = *of_kernel;
   if (!options.strategy_given)
     options.schedule.strategy =
         "annealing";  // the default strategy: smallest gap in the laboratory (docs/laboratory.md)

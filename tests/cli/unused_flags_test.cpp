@@ -35,7 +35,7 @@ class UnusedFlags : public testing::Test {
 TEST_F(UnusedFlags, OfModelsWithKernels) {
   for (const char* verb : {"run", "emit", "explain", "tune"})
     for (const std::vector<std::string>& flag :
-         {std::vector<std::string>{"--fix", "x=1"}, {"--until", "y"}, {"--constant", "x"}, {"--threads", "1"}}) {
+         {std::vector<std::string>{"--fix", "x=1"}, {"--until", "y"}, {"--constant", "x"}}) {
       std::vector<std::string> words = {verb, kernel_, "--target", "scalar_c"};
       words.insert(words.end(), flag.begin(), flag.end());
       is_refused(words, flag[0] + " is for models, and '" + kernel_ + "' is none");

@@ -11,8 +11,8 @@
 #include "backends/cpp/compile.h"
 #include "backends/cpp/symbolic/symbolic_unit.h"
 #include "isamap/backend.h"
-#include "isamap/program_on_machine.h"
 #include "isamap/compile.h"
+#include "isamap/program_on_machine.h"
 #include "program/cell_shares.h"
 #include "tests/symbolic/kernels.h"
 

@@ -6,8 +6,8 @@
 #include "backends/compiled_runner.h"
 #include "driver/execute.h"
 #include "driver/symbolic/grid_plan.h"
-#include "isamap/compile.h"
 #include "hwdesc/model/one_thread.h"
+#include "isamap/compile.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/schedule.h"
 #include "isamap/scheduler.h"
@@ -232,8 +232,6 @@ TEST(GridPlans, TilesOfNestsDivideEachOther) {
   EXPECT_EQ(first_tile(common), 16);
 }
 
-/// A schedule that was searched for several cores has loops over them, which no grid has: without them it has one.
-TEST(GridPlans, LoopsOverCoresAreLeftOut) {
 /// A schedule that is searched for several cores has loops over them, which no grid has: its cells are distributed.
 TEST(GridPlans, AreSearchedForOneThread) {
   const SymbolicKernel kernel = symbolic_kernel(R"(kernel: depthwise
