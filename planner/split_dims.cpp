@@ -33,7 +33,7 @@ bool is_innermost(const Computation& s, const Dim& dim, const std::vector<Tensor
 }
 
 /// c, if the place of the one element that is read divides `dim` by c, which divides the extent. x[q/2,q%2] divides
-/// nothing: its place is q.
+/// nothing: its place is q. A number may be added before: x[(q+1)%2,(q+1)/2] is x[1-q1,q0+q1].
 std::optional<std::int64_t> divisor_of_place(const Computation& s, const Dim& dim, const std::vector<Tensor>& tensors) {
   if (s.reads.size() != 1 || is_irregular(s) || !is_innermost(s, dim, tensors)) return std::nullopt;
   const Access& read = s.reads[0];
@@ -41,7 +41,7 @@ std::optional<std::int64_t> divisor_of_place(const Computation& s, const Dim& di
   for (const auto& term : place.terms()) {
     const FloorDiv* by = division(term);
     if (by != nullptr && dim.extent % by->divisor == 0 && dim.extent > by->divisor &&
-        *by->numerator == AffineExpr::dim(dim.name))
+        (*by->numerator - AffineExpr::dim(dim.name)).is_constant())
       return by->divisor;
   }
   return std::nullopt;

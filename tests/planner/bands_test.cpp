@@ -406,6 +406,8 @@ TEST(Bands, ACopyDividesNoDimAtEachElement) {
   };
   EXPECT_EQ(split_of(copy("1,j%4", 12)), "Y[i,4*j0 + j1] = X[i,1,j1] over i: 3, j0: 3, j1: 4");  // Tile
   EXPECT_EQ(split_of(copy("j%2,j/2", 8)), "Y[i,2*j0 + j1] = X[i,j1,j0] over i: 3, j0: 4, j1: 2");
+  EXPECT_EQ(split_of(copy("(j + 1)%2,(j + 1)/2", 6)),  // phases of a transposed convolution with padding
+            "Y[i,2*j0 + j1] = X[i,-j1 + 1,j0 + j1] over i: 3, j0: 3, j1: 2");
   EXPECT_EQ(split_of(copy("j/4,j%4", 8)), "Y[i,j] = X[i,j/4,j%4] over i: 3, j: 8");  // its place is j
   EXPECT_EQ(split_of(copy("1,j%4", 10)), "Y[i,j] = X[i,1,j%4] over i: 3, j: 10");    // no whole fours
 }
