@@ -235,20 +235,6 @@ bool reads_beyond_shapes(const Kernel& kernel, const Computation& statement) {
   });
 }
 
-/// Mappings of a tree of instructions, for statements that no single one computes.
-PairMappings map_by_tree(const Kernel& kernel, StatementId statement, const HardwareModel& model,
-                         const MapOptions& options) {
-  if (options.rule == Rule::access || !options.instruction.empty()) return {};
-  const Computation& computation = kernel.statements[statement.index()];
-  if (reads_beyond_shapes(kernel, computation)) return {};
-  const auto tree = cheapest_tree(computation, kernel.tensors, model);
-  if (!tree) return {};
-  PairMappings found = map_statement(kernel, statement, *tree->form, tree->calls.back().instruction, options);
-  std::erase_if(found.mappings, [](const Mapping& mapping) { return mapping.constant.has_value(); });
-  for (Mapping& mapping : found.mappings) mapping.tree = *tree;
-  return found;
-}
-
 /// The options for the next pair: `progress` counts the mappings of earlier pairs too.
 MapOptions counted_from(MapOptions options, std::int64_t before) {
   if (options.progress)
@@ -256,14 +242,39 @@ MapOptions counted_from(MapOptions options, std::int64_t before) {
   return options;
 }
 
-/// Adds the result or summary of a pair to the total. A pair that was stopped before its first mapping may have some.
-void add_pair(auto& whole, InstructionId id, StatementId statement, PairMappings& pair, bool found) {
+/// What it took to find the mappings of a pair.
+void add_effort(auto& whole, const PairMappings& pair) {
   whole.stopped = whole.stopped || pair.stopped;
   whole.limit_reached = whole.limit_reached || pair.limit_reached;
   whole.solver.queries += pair.solver.queries;
   whole.solver.unknown += pair.solver.unknown;
   whole.solver.seconds += pair.solver.seconds;
+}
+
+/// Adds the result or summary of a pair to the total. A pair that was stopped before its first mapping may have some.
+void add_pair(auto& whole, InstructionId id, StatementId statement, PairMappings& pair, bool found) {
+  add_effort(whole, pair);
   if (!found && !pair.stopped) whole.rejected.push_back({id, statement, std::move(pair.reasons)});
+}
+
+/// Mappings of trees of instructions, for statements that no single one computes.
+PairMappings map_by_tree(const Kernel& kernel, StatementId statement, const HardwareModel& model,
+                         const MapOptions& options) {
+  if (options.rule == Rule::access || !options.instruction.empty()) return {};
+  const Computation& computation = kernel.statements[statement.index()];
+  if (reads_beyond_shapes(kernel, computation)) return {};
+  PairMappings all;
+  for (const InstructionTree& tree : cheapest_trees(computation, kernel.tensors, model)) {
+    const MapOptions own = counted_from(options, static_cast<std::int64_t>(all.mappings.size()));
+    PairMappings found = map_statement(kernel, statement, *tree.form, tree.calls.back().instruction, own);
+    std::erase_if(found.mappings, [](const Mapping& mapping) { return mapping.constant.has_value(); });
+    for (Mapping& mapping : found.mappings) mapping.tree = tree;
+    std::move(found.mappings.begin(), found.mappings.end(), std::back_inserter(all.mappings));
+    if (all.reasons.empty()) all.reasons = std::move(found.reasons);
+    add_effort(all, found);
+    if (all.stopped) break;
+  }
+  return all;
 }
 
 }  // namespace

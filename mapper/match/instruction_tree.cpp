@@ -132,14 +132,20 @@ bool same_dims(const Instruction& a, const Instruction& b) {
                     [](const Dim& x, const Dim& y) { return x.name == y.name && x.extent == y.extent; });
 }
 
+bool has_dims(const Access& access) {
+  return std::any_of(access.index.begin(), access.index.end(), [](const AffineExpr& e) { return !e.is_constant(); });
+}
+
 bool is_leaf(const ScalarExpr& part) {
   return std::holds_alternative<Read>(part.op) || std::holds_alternative<Constant>(part.op);
 }
 
 class Covering {
  public:
-  Covering(const Computation& statement, const std::vector<Tensor>& tensors, const HardwareModel& model)
-      : statement_(statement), tensors_(tensors), model_(model) {}
+  /// `lanes`: the dim of the statement in the lanes; empty: any.
+  Covering(const Computation& statement, const std::vector<Tensor>& tensors, const HardwareModel& model,
+           std::string lanes = {})
+      : statement_(statement), tensors_(tensors), model_(model), lanes_(std::move(lanes)) {}
 
   std::optional<InstructionTree> cheapest() {
     if (is_leaf(statement_.body) || is_irregular(statement_)) return std::nullopt;
@@ -207,7 +213,7 @@ class Covering {
   }
 
   bool add_slots(const ScalarExpr& part, const Use& use, double& slots) {
-    if (std::holds_alternative<Read>(part.op)) return true;
+    if (const auto* r = std::get_if<Read>(&part.op)) return steps_with_lanes(r->access, use);
     if (std::holds_alternative<Constant>(part.op)) {
       slots += constant_slots;
       return may_be_constant(model_.instruction(use.instruction), use.access);
@@ -215,6 +221,13 @@ class Covering {
     const Choice& below = best(part, use);
     slots += below.slots;
     return below.instruction.valid();
+  }
+
+  /// Loads fill registers with one element or many; an operand in memory is read as the instruction states.
+  bool steps_with_lanes(int read, const Use& use) const {
+    if (lanes_.empty() || may_be_constant(model_.instruction(use.instruction), use.access)) return true;
+    return has_dims(access_of(model_.instruction(use.instruction).statement(), use.access)) ==
+           uses(statement_.reads[static_cast<std::size_t>(read)], lanes_);
   }
 
   static TreeInput leaf(const ScalarExpr& part) {
@@ -371,6 +384,7 @@ class Covering {
   const Computation& statement_;
   const std::vector<Tensor>& tensors_;
   const HardwareModel& model_;
+  std::string lanes_;
   std::vector<InstructionId> plain_;
   std::map<std::pair<const ScalarExpr*, Use>, Choice> known_;
 };
@@ -380,6 +394,22 @@ class Covering {
 std::optional<InstructionTree> cheapest_tree(const Computation& statement, const std::vector<Tensor>& tensors,
                                              const HardwareModel& model) {
   return Covering(statement, tensors, model).cheapest();
+}
+
+std::vector<InstructionTree> cheapest_trees(const Computation& statement, const std::vector<Tensor>& tensors,
+                                            const HardwareModel& model) {
+  auto first = cheapest_tree(statement, tensors, model);
+  if (!first) return {};
+  const bool reads_memory = std::any_of(first->form->operands.begin() + 1, first->form->operands.end(),
+                                        [&](const Operand& o) { return !model.memory(o.memory).is_register(); });
+  std::vector<InstructionTree> trees{std::move(*first)};
+  if (!reads_memory) return trees;
+  for (const Dim& dim : statement.domain.dims) {
+    if (dim.kind == DimKind::reduction) continue;
+    auto tree = Covering(statement, tensors, model, dim.name).cheapest();
+    if (tree && std::find(trees.begin(), trees.end(), *tree) == trees.end()) trees.push_back(std::move(*tree));
+  }
+  return trees;
 }
 
 std::optional<InstructionTree> tree_named(const std::string& names, const Computation& statement,

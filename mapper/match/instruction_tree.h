@@ -22,6 +22,11 @@ namespace isamap {
 std::optional<InstructionTree> cheapest_tree(const Computation& statement, const std::vector<Tensor>& tensors,
                                              const HardwareModel& model);
 
+/// The cheapest tree, and behind it those that are the cheapest with other dims in the lanes: where a call reads
+/// memory, one element for all lanes or one for each, only one of them computes a read that uses the lanes' dim.
+std::vector<InstructionTree> cheapest_trees(const Computation& statement, const std::vector<Tensor>& tensors,
+                                            const HardwareModel& model);
+
 /// "add_f32.relu_f32.least_f32" on this statement; nothing: the names are no tree that covers its body.
 std::optional<InstructionTree> tree_named(const std::string& names, const Computation& statement,
                                           const std::vector<Tensor>& tensors, const HardwareModel& model);

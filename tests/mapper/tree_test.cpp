@@ -47,6 +47,26 @@ TEST(Trees, CoverBodies) {
   EXPECT_EQ(tree_text("S[i] max= X[i,j] * Z[j]"), "mul_f32 t0 t1; max_into_f32 c0");
 }
 
+/// Sums of integer products become bytes in registers, though two registers hold what one holds of sums in f64. Factors
+/// are read from memory: one for all lanes, or one for each.
+TEST(Trees, CoverTheScalingOfIntegerSums) {
+  const auto names = [](const std::string& formula, DType to, DType zero) {
+    const Kernel kernel = testing::kernel_of(
+        formula, {{"i", 5}, {"j", 50}},
+        {{"T", DType::s32}, {"B", DType::s32}, {"F", DType::f64}, {"G", DType::f64}, {"Z", zero}, {"Y", to}});
+    std::string text;
+    for (const InstructionTree& tree : cheapest_trees(kernel.statements[0], kernel.tensors, vector_machine()))
+      text += (text.empty() ? "" : " or ") + tree.form->name;
+    return text.empty() ? "none" : text;
+  };
+  EXPECT_EQ(names("Y[i,j] = sat_u8(round(f64(T[i,j]) * F[]))", DType::u8, DType::u8), "scaled_u8");
+  EXPECT_EQ(names("Y[i,j] = sat_s8(round(f64(T[i,j] + B[j]) * F[] + f64(f32(Z[]))))", DType::s8, DType::s8),
+            "add_s32.scaled_s8_zero");
+  EXPECT_EQ(names("Y[i,j] = sat_u8(round(f64(T[i,j]) * G[j] + f64(f32(Z[]))))", DType::u8, DType::u8),
+            "scaled_u8_zero or scaled_u8_lanes_zero");
+  EXPECT_EQ(names("Y[i,j] = sat_u8(round(f64(T[i,j]) * F[] + f64(f32(Z[]))))", DType::u8, DType::s8), "none");
+}
+
 /// The first operand of a min instruction that chooses must be no NaN and no 0: equal zeros may differ in their signs.
 TEST(Trees, ChooseOperandsOnlyForConstantsThatAreTheirOnlyEqual) {
   EXPECT_EQ(tree_text("Y[i] = min(X[i], 0)"), "min_f32 t0 0");
