@@ -3,6 +3,7 @@
 // The nest of a statement that no instruction computes.
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "isamap/hardware.h"
@@ -11,8 +12,18 @@
 
 namespace isamap {
 
-/// One point at a time, in the order of the domain; `shared`: below this loop.
-Nest scalar_nest(const Computation& statement, const std::optional<For>& shared = {});
+/// One point at a time, in the order of the domain; `shared`: below this loop; `innermost`: with this dim last.
+Nest scalar_nest(const Computation& statement, const std::optional<For>& shared = {},
+                 const std::string& innermost = {});
+
+/// The dim of a reduction along which a compiler vectorises element by element, in place of one reduction after the
+/// other:
+///
+///   P[i] min= select(X[k,i] < B[i], 2147483647, value(k))      i: neighbours in all tensors
+///   S[i] += s32(X[i,k + r])                                    k: terms of integers add up in any order
+///
+/// The terms of an element keep their order where it matters. Empty: the order of the domain.
+std::string vectorized_dim(const Computation& statement, const std::vector<Tensor>& tensors);
 
 /// Loops that divide a statement evenly among the threads of a machine: one for each parallel dim, none where programs
 /// have one thread.

@@ -202,6 +202,11 @@ CostModelFactory one_at_a_time(const CostModelFactory& costs, std::mutex& one) {
                           }};
 }
 
+/// Of scalar code that a compiler vectorises.
+std::string innermost_of(StatementId id, const Kernel& kernel, const HardwareModel& model) {
+  return is_host_code(model) ? vectorized_dim(kernel.statements[id.index()], kernel.tensors) : std::string();
+}
+
 /// What is searched, and where it must lower: a step of a recurrence and the kernel, otherwise the kernel twice.
 struct SearchedKernel {
   const Kernel& step;
@@ -405,7 +410,7 @@ class ScheduleRun {
       return problems;
     }
     ScheduledStatement result;
-    result.nest = scalar_nest(kernel_.statements[id.index()]);
+    result.nest = scalar_nest(kernel_.statements[id.index()], {}, innermost_of(id, kernel_, model_));
     result.mapping.statement = id;
     auto cost = statement_costs_.estimate({&kernel_, id, &model_, result.nest});
     if (!cost) return cost.diagnostics();
@@ -418,7 +423,7 @@ class ScheduleRun {
   void share_among_threads(StatementId id, ScheduledStatement& code) {
     const Computation& statement = kernel_.statements[id.index()];
     for (const For& share : shares_of(statement, model_)) {
-      Nest nest = scalar_nest(statement, share);
+      Nest nest = scalar_nest(statement, share, innermost_of(id, kernel_, model_));
       auto cost = statement_costs_.estimate({&kernel_, id, &model_, nest});
       if (!cost || value(*cost, options_.objective) >= value(code.cost, options_.objective) ||
           (options_.must_lower && has_errors(refusal_beside(result_.schedule, id, nest))))

@@ -7,6 +7,7 @@
 #include "isamap/mapper.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
+#include "scheduler/scalar_nest.h"
 #include "scheduler/vectorized_reductions.h"
 #include "tests/lowering/support.h"
 #include "tests/scheduler/support.h"
@@ -62,6 +63,38 @@ TEST(ScalarAlternative, WinsWhereAnInstructionIsSlower) {
       << best.scalar_causes[0].reasons.front();
   EXPECT_TRUE(with.mappings[0].instruction.valid());
   EXPECT_GT(with.cost.cycles, 100);
+}
+
+TEST(ScalarNest, EndsWithTheDimThatCompilersVectorise) {
+  const auto innermost = [](const std::string& compute, const std::string& dims, const std::string& dtypes) {
+    const Kernel kernel = formula(compute, dims, dtypes);
+    return vectorized_dim(kernel.statements[0], kernel.tensors);
+  };
+  const std::string place = "P[i] min= select(X[k,i] < B[i], 2147483647, value(k))";
+  EXPECT_EQ(innermost(place, "i=50,k=9", "P=s32,X=f32,B=f32"), "i");
+  EXPECT_EQ(innermost(place, "i=4,k=9", "P=s32,X=f32,B=f32"), "");
+  EXPECT_EQ(innermost("P[i] min= select(X[i,k] < B[i], 2147483647, value(k))", "i=50,k=9", "P=s32,X=f32,B=f32"), "k");
+  EXPECT_EQ(innermost("S[i] += s32(X[i + r,c])", "i=50,r=3,c=32", "S=s32,X=u8"), "c");
+  EXPECT_EQ(innermost("S[i] += X[i,k]", "i=50,k=90", "S=f32,X=f32"), "");
+  EXPECT_EQ(innermost("S[i] += tan(X[k,i])", "i=50,k=90", "S=f32,X=f32"), "i");
+  EXPECT_EQ(innermost("S[i] += tan(X[k,2*i])", "i=50,k=90", "S=f32,X=f32"), "");
+  EXPECT_EQ(innermost("L[i] max= select(J[u] == value(i), value(u), 0)", "i=50,u=90", "L=s32,J=s32"), "");
+  Kernel bordered = formula("S[i] += tan(X[k,i])", "i=50,k=90", "S=f32,X=f32");
+  Tensor& input = bordered.tensors[bordered.statements[0].reads[0].tensor.index()];
+  input.shape[1] = 49;
+  input.outside = 0;
+  EXPECT_EQ(vectorized_dim(bordered.statements[0], bordered.tensors), "");
+  EXPECT_EQ(innermost("Y[i] = tan(X[i])", "i=50", "Y=f32,X=f32"), "");
+}
+
+TEST(ScalarNest, OfPlacesOfExtremesIsVectorised) {
+  const PricedCase places{"P[i] min= select(X[k,i] < B[i], 2147483647, value(k))", "i=50,k=9", "P=s32,X=f32,B=f32",
+                          "x86_avx2"};
+  const Scheduled found = searched_case(places);
+  const std::vector<Line>& lines = found.schedule.nests[0].lines;
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(std::get<For>(lines[1].is).loops[0].dim, "i");
+  computes_what_the_kernel_says(places, found.schedule);
 }
 
 /// One place makes the comparison: programs that use the library have it like the command line.
