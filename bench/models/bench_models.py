@@ -154,7 +154,7 @@ class Ours:
             raise RuntimeError(f"the weights cannot be opened: error {opened}")
         self.entry = getattr(self.library, name + "_run")
         kinds = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "s64": np.int64, "u64": np.uint64,
-                 "s32": np.int32, "u8": np.uint8, "bool": np.bool_}
+                 "s32": np.int32, "u8": np.uint8, "s8": np.int8, "bool": np.bool_}
         self.outputs = [np.zeros(o["shape"], kinds[o["dtype"]]) for o in self.about["outputs"]]
 
     def bind(self, given):
