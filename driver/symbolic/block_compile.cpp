@@ -487,6 +487,7 @@ class BlockCompiler {
   VersionQuestion question() {
     VersionQuestion question;
     question.samples = prices_.samples();
+    question.remainders = sizes_with_remainders(kernel_);
     question.costs.resize(candidates_.size());
     question.blocks.resize(candidates_.size());
     for (std::size_t c = 0; c < candidates_.size(); ++c) ask_about(c, question);

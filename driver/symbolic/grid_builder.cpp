@@ -234,6 +234,16 @@ bool sums_tiles_in_lanes(const Schedule& schedule, const std::vector<GridAxis>& 
   return !schedule.lanes.empty() && std::count_if(axes.begin(), axes.end(), is_tiled) > 1;
 }
 
+/// Are the parts of sums in lanes computed in tiles that divide those of the grid? What these leave is few beside tiles
+/// of a whole vector of sums: it is cut into small tiles and single steps, which need a body each.
+bool has_tiles_of_parts(const Schedule& schedule, const GridAxis& axis) {
+  const std::int64_t tile = axis.runs.front().tile;
+  Schedule of_parts;
+  of_parts.nests = {schedule.nests.front()};
+  const std::int64_t parts = tiles_of(of_parts, axis.dim).front();
+  return parts > 1 && parts < tile && tile % parts == 0;
+}
+
 /// What tiles leave is cut by a smaller tile first.
 void add_smaller_tile(std::vector<DimRun>& runs, std::int64_t smaller) {
   runs.insert(std::find_if(runs.begin(), runs.end(), [](const DimRun& run) { return run.tile == 0; }), {smaller, 0, 0});
@@ -485,13 +495,16 @@ class GridBuilder {
     const auto tiles = lowered(grid_.schedule, walked_counts(axes()), false);
     const bool in_lanes = sums_tiles_in_lanes(schedules_.main, axes());
     const double most = in_lanes ? std::min(schedules_.most_code, most_lane_code) : schedules_.most_code;
-    for (const std::size_t axis : axes_with_remainders(axes()))
-      if (tiles && code_of(*tiles, axes()) > most) cut_remainders(axis, in_lanes);
+    for (const std::size_t axis : axes_with_remainders(axes())) {
+      const std::int64_t step = remainder_steps_[axis], tile = axes()[axis].runs.back().high + step;
+      if (in_lanes && has_tiles_of_parts(schedules_.main, axes()[axis]))
+        for (const std::int64_t smaller : {smaller_tile(tile, step, false), step}) cut_remainders(axis, smaller);
+      else if (tiles && code_of(*tiles, axes()) > most)
+        cut_remainders(axis, smaller_tile(tile, step, in_lanes));
+    }
   }
   /// What tiles leave along an axis is cut by a smaller tile, if a schedule for remainders has one.
-  void cut_remainders(std::size_t axis, bool halves) {
-    const std::int64_t step = remainder_steps_[axis];
-    const std::int64_t smaller = smaller_tile(axes()[axis].runs.back().high + step, step, halves);
+  void cut_remainders(std::size_t axis, std::int64_t smaller) {
     BlockCounts tiles = first_tiles(axes());
     tiles[axis] = smaller;
     std::vector<Schedule> cut;

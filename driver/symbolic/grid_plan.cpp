@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backends/cpp/symbolic/block_unit.h"
+#include "driver/symbolic/tiles_of_nests.h"
 #include "isamap/scheduler.h"
 #include "program/shared_copies.h"
 #include "scheduler/nest/scalar_nest.h"
@@ -220,29 +221,6 @@ Schedule with_unit_loops(const GridShape& shape, Schedule schedule) {
   return schedule;
 }
 
-Schedule with_common_tiles(const GridShape& shape, const Schedule& schedule, const HardwareModel& model) {
-  if (schedule.nests.size() < 2) return schedule;
-  Schedule common = schedule;
-  for (const GridAxis& axis : shape.axes) {
-    std::vector<TiledLoop*> innermost;  // of each nest that walks the axis
-    for (Nest& nest : common.nests) {
-      TiledLoop* found = nullptr;
-      for (Line& line : nest.lines)
-        if (auto* loop = std::get_if<For>(&line.is); loop != nullptr && !loop->unroll)
-          for (TiledLoop& tiled : loop->loops)
-            if (tiled.dim == axis.dim) found = &tiled;
-      if (found != nullptr) innermost.push_back(found);
-    }
-    std::int64_t largest = 1;
-    for (const TiledLoop* tiled : innermost) largest = std::max(largest, tiled->tile);
-    for (TiledLoop* tiled : innermost)
-      while (largest % tiled->tile != 0) --tiled->tile;
-  }
-  if (common == schedule) return schedule;
-  const bool is_legal = !has_errors(verify(common, block_kernel(shape, likely_counts(shape), false), model));
-  return is_legal ? common : schedule;
-}
-
 Schedule with_inner_outputs(const GridShape& shape, Schedule schedule, const HardwareModel& model) {
   const Computation& statement = shape.kernel.statements[0];
   const std::string& output = shape.kernel.tensors[statement.write.tensor.index()].name;
@@ -282,7 +260,8 @@ std::optional<Schedule> with_larger_tile(const GridShape& shape, const Schedule&
 }
 
 std::vector<Schedule> schedules_to_plan(const GridShape& shape, const Schedule& found, const HardwareModel& model) {
-  const Schedule schedule = with_common_tiles(shape, with_unit_loops(shape, with_separate_lanes(found)), model);
+  const Schedule walked = with_unit_loops(shape, with_separate_lanes(found));
+  const Schedule schedule = with_common_tiles(shape, with_vector_tiles(shape, walked), model);
   const Schedule inner = with_inner_outputs(shape, schedule, model);
   const Schedule early = with_early_copies(shape, inner, model);
   std::vector<Schedule> planned{schedule, with_early_copies(shape, schedule, model), inner, early,

@@ -52,10 +52,6 @@ Schedule with_separate_lanes(const Schedule& schedule);
 /// A schedule that was found at one position of an axis has no loop over it: it gets one, `for n by 1`.
 Schedule with_unit_loops(const GridShape& shape, Schedule schedule);
 
-/// Nests with tiles of 6 and of 16 positions of a dim walk 48 positions together, and leave 1 to 47. The smaller tiles
-/// become divisors of the largest ones, if that is legal.
-Schedule with_common_tiles(const GridShape& shape, const Schedule& schedule, const HardwareModel& model);
-
 /// Copies of the output hold one tile of registers each: a copy of all rows has no loop over tiles of a symbolic dim.
 Schedule with_inner_outputs(const GridShape& shape, Schedule schedule, const HardwareModel& model);
 

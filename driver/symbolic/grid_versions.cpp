@@ -13,6 +13,7 @@ namespace isamap {
 namespace {
 
 constexpr int bisections = 6;
+constexpr std::int64_t most_bisected = std::int64_t{1} << 40;  // of a size
 constexpr std::int64_t sampled_sizes[] = {1, 8, 37, 192, 509};
 constexpr std::int64_t largest_sample = 1024;
 
@@ -22,27 +23,120 @@ SizeFact size_guard(const AffineExpr& measure, std::int64_t bound, bool at_most)
           {}};
 }
 
-/// The last value of the measure, from `below` on and before `above`, on the side of `below`: the likely sizes with one
-/// of them changed are priced. `behind`: the versions that serve other sizes.
-std::int64_t crossover(const GuardedSchedule& version, const std::vector<GuardedSchedule>& behind,
-                       const VersionQuestion& question) {
-  auto [measure, below, above, at_most] = *version.between;
-  const auto name = measure.as_dim();
-  for (int n = 0; name && n < bisections && above - below > 1; ++n) {
-    Bindings sizes = question.samples.front();
+bool holds(const SampledGuard& guard, const Bindings& sizes) {
+  const std::int64_t value = evaluate(guard.measure, sizes);
+  return guard.at_most ? value <= guard.below : value >= guard.above;
+}
+
+bool serves(const GuardedSchedule& version, const Bindings& sizes) {
+  return std::all_of(version.between.begin(), version.between.end(),
+                     [&](const SampledGuard& guard) { return holds(guard, sizes); });
+}
+
+/// The one size that the measure grows with; nothing: it has several.
+std::optional<std::string> size_of(const AffineExpr& measure) {
+  const std::set<std::string> names = measure.names();
+  return names.size() == 1 ? std::optional(*names.begin()) : std::nullopt;
+}
+
+/// The smallest value of its size where the measure is no less.
+void set_to(std::int64_t value, const AffineExpr& measure, Bindings& sizes) {
+  const std::string name = *size_of(measure);
+  std::int64_t low = 0, high = 1;
+  const auto is_less = [&](std::int64_t size) { return evaluate(measure, {{name, size}}) < value; };
+  while (high < most_bisected && is_less(high)) low = high, high *= 2;
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (is_less(middle) ? low : high) = middle;
+  }
+  sizes[name] = is_less(low) ? high : low;
+}
+
+/// Where a crossover is priced: under the other conditions.
+std::vector<Bindings> crossover_sizes(const GuardedSchedule& version, std::size_t condition,
+                                      const VersionQuestion& question) {
+  std::vector<Bindings> found{question.samples.front()};
+  if (!question.remainders.empty()) found.push_back(question.remainders);
+  for (Bindings& sizes : found)
+    for (std::size_t n = 0; n < version.between.size(); ++n) {
+      const SampledGuard& other = version.between[n];
+      if (n != condition && size_of(other.measure) && !holds(other, sizes))
+        set_to(other.at_most ? (other.below + 1) / 2 : other.above, other.measure, sizes);  // amid what it serves
+    }
+  return found;
+}
+
+/// The last value of the measure of a condition on the side of `below`: the mean of the ratios of prices is 1 there.
+/// `behind`: the versions that serve other sizes.
+std::int64_t crossover(const GuardedSchedule& version, std::size_t condition,
+                       const std::vector<GuardedSchedule>& behind, const VersionQuestion& question) {
+  auto [measure, below, above, at_most] = version.between[condition];
+  if (!size_of(measure)) return below;
+  // Up to a sample that it serves: under other conditions none may have a value next to the bound.
+  std::vector<std::int64_t> served;
+  for (const Bindings& sample : question.samples)
+    if (serves(version, sample)) served.push_back(evaluate(measure, sample));
+  if (at_most && !served.empty()) below = *std::max_element(served.begin(), served.end());
+  if (!at_most && !served.empty()) above = *std::min_element(served.begin(), served.end());
+  std::vector<Bindings> at = crossover_sizes(version, condition, question);
+  const auto wins = [&](std::int64_t value) {
+    double ratios = 1;
+    for (Bindings& sizes : at) {
+      set_to(value, measure, sizes);
+      const std::size_t other = behind[serving(behind, sizes)].schedule;
+      ratios *= question.price(version.schedule, sizes) / std::max(question.price(other, sizes), 1.0);
+    }
+    return ratios <= 1;
+  };
+  for (int n = 0; n < bisections && above - below > 1; ++n) {
     const std::int64_t middle = below + (above - below) / 2;
-    sizes[*name] = middle;
-    const std::size_t other = behind[serving(behind, sizes)].schedule;
-    const bool wins = question.price(version.schedule, sizes) <= question.price(other, sizes);
-    (wins == at_most ? below : above) = middle;
+    (wins(middle) == at_most ? below : above) = middle;
   }
   return below;
+}
+
+/// One or two conditions on different measures, and the samples where they hold.
+struct SampledConditions {
+  std::vector<SampledGuard> guards;
+  std::vector<std::size_t> served;
+};
+
+/// Each condition is between two values of a measure at samples.
+std::vector<SampledGuard> single_conditions(const VersionQuestion& question) {
+  std::vector<SampledGuard> conditions;
+  for (const AffineExpr& measure : question.measures) {
+    std::set<std::int64_t> values;
+    for (const Bindings& sizes : question.samples) values.insert(evaluate(measure, sizes));
+    for (auto value = values.begin(); value != values.end() && std::next(value) != values.end(); ++value)
+      for (const bool at_most : {true, false}) conditions.push_back({measure, *value, *std::next(value), at_most});
+  }
+  return conditions;
+}
+
+/// Single ones first. Of those that hold at the same samples the first one.
+std::vector<SampledConditions> conditions_of(const VersionQuestion& question) {
+  const std::vector<SampledGuard> single = single_conditions(question);
+  std::vector<SampledConditions> found;
+  std::set<std::vector<std::size_t>> known;
+  const auto add = [&](std::vector<SampledGuard> guards) {
+    SampledConditions one{std::move(guards), {}};
+    for (std::size_t s = 0; s < question.samples.size(); ++s)
+      if (std::all_of(one.guards.begin(), one.guards.end(),
+                      [&](const SampledGuard& guard) { return holds(guard, question.samples[s]); }))
+        one.served.push_back(s);
+    if (!one.served.empty() && known.insert(one.served).second) found.push_back(std::move(one));
+  };
+  for (const SampledGuard& one : single) add({one});
+  for (std::size_t a = 0; a < single.size(); ++a)
+    for (std::size_t b = a + 1; b < single.size(); ++b)
+      if (single[a].measure != single[b].measure) add({single[a], single[b]});
+  return found;
 }
 
 class VersionChoice {
  public:
   VersionChoice(const VersionQuestion& question, const VersionOptions& options)
-      : question_(question), options_(options) {
+      : question_(question), options_(options), conditions_(conditions_of(question)) {
     for (std::size_t s = 0; s < question.samples.size(); ++s) {
       double best = std::numeric_limits<double>::max();
       for (const auto& costs : question.costs) best = std::min(best, costs[s]);
@@ -110,35 +204,41 @@ class VersionChoice {
     return true;
   }
 
+  /// A guarded schedule beside those that are chosen.
+  struct Trial {
+    Ratios before;    ///< of those
+    double code = 0;  ///< of theirs
+    double least = 0;
+    std::optional<GuardedSchedule> best = {};  ///< whose regret is `least`
+  };
+  /// Each schedule under these conditions.
+  void try_under(const SampledConditions& conditions, Trial& trial) const {
+    for (std::size_t c = 0; c < question_.costs.size(); ++c) {
+      Ratios tried = trial.before;
+      for (const std::size_t sample : conditions.served) tried[sample] = ratio(c, sample);
+      const double more = conditions.guards.size() > 1 ? options_.worthwhile : 0;
+      const double now = sampled_regret(tried) + trial.code + worth(c) + more;
+      if (!(now < trial.least)) continue;
+      trial.least = now;
+      trial.best = {c, {}, conditions.guards};
+      for (const SampledGuard& guard : conditions.guards)
+        trial.best->when.push_back(size_guard(guard.measure, guard.below, guard.at_most));
+    }
+  }
+
   /// The guarded schedule that lowers the regret most; false: none is worth its code.
   bool add_best() {
-    std::optional<GuardedSchedule> best;
-    const Ratios before = ratios(chosen_);
-    const double code = regret(chosen_) - sampled_regret(before);
-    double least = regret(chosen_) - options_.worthwhile;
-    for (const AffineExpr& measure : question_.measures) {
-      std::vector<std::int64_t> at;  // by sample
-      for (const Bindings& sizes : question_.samples) at.push_back(evaluate(measure, sizes));
-      const std::set<std::int64_t> values(at.begin(), at.end());
-      for (auto value = values.begin(); value != values.end() && std::next(value) != values.end(); ++value)
-        for (std::size_t c = 0; c < question_.costs.size(); ++c)
-          for (const bool at_most : {true, false}) {
-            Ratios tried = before;
-            for (std::size_t s = 0; s < tried.size(); ++s)
-              if ((at[s] <= *value) == at_most) tried[s] = ratio(c, s);
-            const double now = sampled_regret(tried) + code + worth(c);
-            if (!(now < least)) continue;
-            least = now;
-            best = {
-                c, {size_guard(measure, *value, at_most)}, SampledGuard{measure, *value, *std::next(value), at_most}};
-          }
-    }
-    if (best) chosen_.insert(chosen_.begin(), *best);
-    return best.has_value();
+    Trial trial{ratios(chosen_)};
+    trial.code = regret(chosen_) - sampled_regret(trial.before);
+    trial.least = regret(chosen_) - options_.worthwhile;
+    for (const SampledConditions& one : conditions_) try_under(one, trial);
+    if (trial.best) chosen_.insert(chosen_.begin(), *trial.best);
+    return trial.best.has_value();
   }
 
   const VersionQuestion& question_;
   const VersionOptions& options_;
+  std::vector<SampledConditions> conditions_;
   std::vector<double> best_;
   std::vector<GuardedSchedule> chosen_;
 };
@@ -159,24 +259,39 @@ std::vector<GuardedSchedule> choose_versions(const VersionQuestion& question, co
 std::vector<GuardedSchedule> at_crossovers(std::vector<GuardedSchedule> versions, const VersionQuestion& question) {
   std::vector<GuardedSchedule> behind;
   for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
-    if (version->between) {
-      const SampledGuard& guard = *version->between;
-      version->when = {size_guard(guard.measure, crossover(*version, behind, question), guard.at_most)};
+    for (std::size_t n = 0; n < version->between.size(); ++n) {
+      const SampledGuard& guard = version->between[n];
+      version->when[n] = size_guard(guard.measure, crossover(*version, n, behind, question), guard.at_most);
     }
     behind.insert(behind.begin(), *version);
   }
   return versions;
 }
 
+namespace {
+
+/// These sizes, or some that satisfy the facts.
+Bindings allowed_sizes(const SymbolicKernel& kernel, Bindings sizes) {
+  for (const SymbolicSize& size : kernel.facts.sizes) {
+    std::int64_t& value = sizes[size.name];
+    value = std::clamp(value / size.multiple_of * size.multiple_of, size.min, size.max);
+  }
+  return broken_fact(kernel.facts, sizes) ? Facts(kernel.facts).example(sizes).value_or(kernel.at) : sizes;
+}
+
+}  // namespace
+
+Bindings sizes_with_remainders(const SymbolicKernel& kernel) {
+  Bindings sizes = kernel.at;
+  for (auto& [name, value] : sizes)
+    if (value > 8) value = value * 3 / 8 | 1;
+  return allowed_sizes(kernel, std::move(sizes));
+}
+
 std::vector<Bindings> sample_sizes(const SymbolicKernel& kernel, const VersionOptions& options) {
-  const Facts facts(kernel.facts);
   std::vector<Bindings> samples;
-  const auto add = [&](Bindings sizes) {
-    for (const SymbolicSize& size : kernel.facts.sizes) {
-      std::int64_t& value = sizes[size.name];
-      value = std::clamp(value / size.multiple_of * size.multiple_of, size.min, size.max);
-    }
-    if (broken_fact(kernel.facts, sizes)) sizes = facts.example(sizes).value_or(kernel.at);
+  const auto add = [&](const Bindings& wanted) {
+    const Bindings sizes = allowed_sizes(kernel, wanted);
     if (samples.size() < options.most_samples && std::find(samples.begin(), samples.end(), sizes) == samples.end())
       samples.push_back(sizes);
   };

@@ -1335,6 +1335,60 @@ TEST(GridVersions, TheLastOneIsChosenAgainBesideGuardedOnes) {
   EXPECT_EQ(versions[1].schedule, 1U);
 }
 
+/// Few columns have a schedule of their own, which is poor where the sum is short as well.
+VersionQuestion few_columns_of_long_sums() {
+  VersionQuestion question;
+  question.measures = {AffineExpr::dim("N"), AffineExpr::dim("K")};
+  question.samples = {{{"N", 256}, {"K", 256}}, {{"N", 1}, {"K", 1}},   {{"N", 8}, {"K", 8}},   {{"N", 3}, {"K", 256}},
+                      {{"N", 256}, {"K", 3}},   {{"N", 1}, {"K", 256}}, {{"N", 256}, {"K", 1}}, {{"N", 8}, {"K", 256}}};
+  question.price = [](std::size_t schedule, const Bindings& sizes) {
+    const auto columns = static_cast<double>(sizes.at("N")), terms = static_cast<double>(sizes.at("K"));
+    return schedule == 0 ? terms * std::max(columns, 40.0) : columns * (terms * 8 + 1500);
+  };
+  question.costs.resize(2);
+  for (std::size_t c = 0; c < 2; ++c)
+    for (const Bindings& sizes : question.samples) question.costs[c].push_back(question.price(c, sizes));
+  return question;
+}
+
+TEST(GridVersions, AGuardMayHaveTwoConditions) {
+  VersionQuestion question = few_columns_of_long_sums();
+  question.remainders = {{"N", 97}, {"K", 97}};
+  const auto sampled = choose_versions(question, {.most = 2});
+  ASSERT_EQ(sampled.size(), 2U);
+  ASSERT_EQ(sampled[0].when.size(), 2U);
+  EXPECT_EQ(sampled[0].schedule, 1U);
+  EXPECT_EQ(serving(sampled, {{"N", 1}, {"K", 256}}), 0U);
+  EXPECT_EQ(serving(sampled, {{"N", 1}, {"K", 1}}), 1U);
+  EXPECT_EQ(serving(sampled, {{"N", 256}, {"K", 256}}), 1U);
+  const auto versions = at_crossovers(sampled, question);
+  ASSERT_EQ(versions[0].when.size(), 2U);
+  for (const std::int64_t columns : {1, 2, 9, 60})
+    for (const std::int64_t terms : {1, 20, 90, 256, 900}) {
+      const Bindings sizes{{"N", columns}, {"K", terms}};
+      const double served = question.price(versions[serving(versions, sizes)].schedule, sizes);
+      EXPECT_LE(served, 1.4 * std::min(question.price(0, sizes), question.price(1, sizes))) << columns << " " << terms;
+    }
+}
+
+/// Up to 40 columns the second schedule is better at the likely sums, up to ten at others.
+TEST(GridVersions, CrossoversHoldForOtherSizesThanTheLikelyOnes) {
+  VersionQuestion question = two_schedules();
+  for (Bindings& sizes : question.samples) sizes["K"] = 256;
+  question.remainders = {{"M", 21}, {"N", 21}, {"K", 97}};
+  question.price = [](std::size_t schedule, const Bindings& sizes) {
+    const auto columns = static_cast<double>(sizes.at("N"));
+    const double most = sizes.at("K") % 32 == 0 ? 40 : 10;
+    return schedule == 0 ? std::max(columns, most) : columns * columns / most;
+  };
+  for (std::size_t c = 0; c < 2; ++c)
+    for (std::size_t s = 0; s < question.samples.size(); ++s)
+      question.costs[c][s] = question.price(c, question.samples[s]);
+  const auto versions = at_crossovers(choose_versions(question, {.most = 2}), question);
+  ASSERT_EQ(versions.size(), 2U);
+  EXPECT_EQ(versions[0].when[0].text, "N > 25");
+}
+
 TEST(GridVersions, SamplesSatisfyTheFacts) {
   const SymbolicKernel kernel = symbolic_kernel(
       "kernel: k\ndims: {S: {min: 2, max: 90, multiple_of: 2, likely: [30, 8]}, T: {max: 400}}\nfacts: [\"S <= T\"]\n"

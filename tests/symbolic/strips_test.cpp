@@ -6,6 +6,7 @@
 #include "backends/compiled_runner.h"
 #include "driver/execute.h"
 #include "driver/symbolic/grid_plan.h"
+#include "driver/symbolic/tiles_of_nests.h"
 #include "hwdesc/model/one_thread.h"
 #include "isamap/compile.h"
 #include "isamap/program_on_machine.h"
