@@ -98,15 +98,20 @@ Point CpuPoints::random(std::uint64_t seed) const {
 }
 
 // First the constructed start of every promising mapping, then variants, so that variants of the first do not crowd out
-// the start of the last. The other order of reductions is beside these, for the mappings with the least work.
+// the start of the last. The first mappings with each number of filled dims have starts, whatever their rank: the work
+// alone does not tell which of them must pack. The other order of reductions is beside these, for the mappings with the
+// least work.
 std::vector<Point> CpuPoints::starts(std::size_t count) const {
   std::vector<Point> points;
   std::vector<std::vector<Point>> more;
   std::vector<Point> others, reordered;
+  std::map<std::size_t, std::size_t> of_dims;  // mappings with a start, of each number of filled dims
   for (const std::size_t m : ranked_mappings(choices_.unfused(), choices_.mappings, *choices_.model)) {
-    if (points.size() >= std::max<std::size_t>(count / 2, 1)) break;
+    std::size_t& alike = of_dims[filled_dims(choices_.mappings[m])];
+    if (points.size() >= std::max<std::size_t>(count / 2, 1) && alike >= count / 4) continue;
     const PreparedMapping& p = choices_.prepare(m);
     if (!p.problem.empty()) continue;
+    ++alike;
     Point point = repair({});
     point.choice[0] = static_cast<int>(m);
     point = start_at(point);

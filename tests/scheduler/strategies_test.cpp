@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 
 #include "backends/common/process.h"
 #include "isamap/interpret.h"
@@ -92,6 +93,35 @@ TEST(Strategies, DistributeOverUnitsThatAreOnlyCounted) {
   EXPECT_EQ(best_start("1"), 16 * 16 * 16 * 8);
   EXPECT_LT(best_start("8"), 16 * 16 * 16 * 8);
   EXPECT_EQ(best_start("8"), best_start("{x: 8}"));
+}
+
+/// Groups of products have less work than products of lanes, which need no packing: both have starts.
+TEST(Strategies, BeginWithEveryNumberOfFilledDims) {
+  const Task p = task("O[p,q,c] += s32(I[p+r,q+s,c]) * s32(F[c,r,s])", "p=28,q=28,c=192,r=3,s=3", "I=u8,F=s8,O=s32",
+                      "x86_avx512_vnni");
+  const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
+  const auto filled = [](const Mapping& mapping) {
+    return std::count_if(mapping.dims.begin(), mapping.dims.end(), [](const auto& digits) { return !digits.empty(); });
+  };
+  std::set<std::ptrdiff_t> all, begun;
+  for (const Mapping& mapping : p.mapped.mappings) all.insert(filled(mapping));
+  for (const Point& point : space.starts(16))
+    begun.insert(filled(p.mapped.mappings[static_cast<std::size_t>(point.choice[0])]));
+  EXPECT_GT(all.size(), 1U);
+  EXPECT_EQ(begun, all);
+}
+
+/// Products of lanes have fewer digits than groups of products, which must not cost the latter their starts.
+TEST(Strategies, BeginWithGroupsThatFuseNothing) {
+  const Task p = task("O[p,q,k] += s32(I[p+r,q+s,c]) * s32(F[k,c,r,s])", "p=56,q=56,k=64,c=3,r=3,s=3",
+                      "I=u8,F=s8,O=s32", "x86_avx512_vnni");
+  const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
+  std::set<int> begun;
+  for (const Point& point : space.starts(16)) {
+    const auto& dims = p.mapped.mappings[static_cast<std::size_t>(point.choice[0])].dims;
+    if (dims.size() == 2 && dims[0].size() == 1 && dims[1].size() == 1) begun.insert(point.choice[0]);
+  }
+  EXPECT_GE(begun.size(), 4U);
 }
 
 std::vector<Task> tasks() {
