@@ -623,7 +623,9 @@ TEST(Store, AFullDiskLeavesNoBrokenIndex) {
   const std::string path = fresh("full_index");
   std::filesystem::create_directories(path);
   const auto rows = [](std::size_t count) {
-    return std::vector<Row>(count, Row{.key = "k", .verb = "v", .name = std::string(200, 'n')});
+    Row row;
+    row.key = "k", row.verb = "v", row.name = std::string(200, 'n');
+    return std::vector<Row>(count, row);
   };
   ASSERT_TRUE(write_index(rows(1), path + "/old.db").empty());
   const auto before = std::filesystem::file_size(path + "/old.db");
