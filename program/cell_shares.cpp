@@ -38,6 +38,7 @@ std::int64_t largest_prime_factor(std::int64_t of) {
   return of;
 }
 
+/// The rule of `distribute` in emitted programs (backends/cpp/symbolic/shared_cells.cpp); a test compares them.
 void distribute(std::map<int, CutAxis>& axes, const std::vector<CutCost>& costs, std::int64_t threads, double start) {
   const double alone = longest_share(axes, costs);
   if (alone <= start) return;

@@ -10,9 +10,6 @@ namespace {
 constexpr std::int64_t small_pass = 32 << 10;  // bytes that are read again without harm: they stay in the nearest cache
 constexpr std::int64_t uses_in_strip = 128;    // of each element of larger tensors in a strip
 constexpr std::int64_t largest_strip_tile = 256;  // rows
-// As in `strip_of` of emitted programs (backends/cpp/symbolic/block_unit.cpp).
-constexpr std::int64_t strip_bytes = 16384;  // of intermediates
-constexpr std::int64_t fewest_rows = 4;      // of a part of a tile
 
 class StripFinder {
  public:
@@ -172,7 +169,7 @@ std::int64_t strip_rows(const StripGroup& group, const SymbolicKernel& kernel, c
     row_bytes += count;
   }
   const std::int64_t rows = std::max(group.least, (strip_bytes + row_bytes / 2) / row_bytes);
-  while (rows < tile && tile % (2 * group.part) == 0 && tile / 2 >= fewest_rows) tile /= 2;
+  while (rows < tile && tile % (2 * group.part) == 0 && tile / 2 >= fewest_strip_rows) tile /= 2;
   return rows < tile ? tile : rows / tile * tile;
 }
 

@@ -14,6 +14,9 @@
 
 namespace isamap {
 
+constexpr std::int64_t strip_bytes = 16384;    ///< about so many bytes of what statements pass on are a strip
+constexpr std::int64_t fewest_strip_rows = 4;  ///< of a part of a tile: so many sums at once hide latencies
+
 struct StripGroup {
   std::size_t first = 0, count = 1;             ///< statements; one alone has no strips
   std::vector<int> axes = {};                   ///< by statement of the group: the axis of its grid that is cut

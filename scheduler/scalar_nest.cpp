@@ -9,8 +9,6 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t least_lanes = 8;  ///< shorter rows fill no vector: a sum in a register is faster
-
 /// The step of an access along a dim in elements; nothing: no constant.
 std::optional<std::int64_t> step_along(const Access& access, const std::string& dim,
                                        const std::vector<Tensor>& tensors) {
@@ -30,7 +28,6 @@ bool is_inside_along(const Access& access, const std::string& dim, const Ranges&
 }
 
 bool is_dense_along(const Computation& statement, const Dim& dim, const std::vector<Tensor>& tensors) {
-  if (dim.extent < least_lanes) return false;
   const Ranges ranges = ranges_of(statement.domain);
   for (int a = dim.kind == DimKind::reduction ? 1 : 0; a < access_count(statement); ++a) {
     const Access& access = access_of(statement, a);
@@ -49,9 +46,10 @@ bool has_any_order(const Computation& statement) {
 
 }  // namespace
 
-std::string vectorized_dim(const Computation& statement, const std::vector<Tensor>& tensors) {
+std::string vectorized_dim(const Computation& statement, const std::vector<Tensor>& tensors, double least) {
   const auto& dims = statement.domain.dims;
   const auto is_kept = [](const Dim& dim) { return dim.kind == DimKind::parallel; };
+  const auto is_long = [&](const Dim& dim) { return static_cast<double>(dim.extent) >= least; };
   const auto is_other = [&](const Access& read) {
     return read.computed.has_value() || read.tensor == statement.write.tensor;
   };
@@ -63,10 +61,10 @@ std::string vectorized_dim(const Computation& statement, const std::vector<Tenso
                     [&](const Dim& d) { return is_kept(d) && value.names().contains(d.name); }))
       return {};
   for (const Dim& dim : dims)
-    if (is_kept(dim) && is_dense_along(statement, dim, tensors)) return dim.name;
+    if (is_kept(dim) && is_long(dim) && is_dense_along(statement, dim, tensors)) return dim.name;
   if (!has_any_order(statement)) return {};
   for (const Dim& dim : dims)
-    if (!is_kept(dim) && is_dense_along(statement, dim, tensors)) return dim.name;
+    if (!is_kept(dim) && is_long(dim) && is_dense_along(statement, dim, tensors)) return dim.name;
   return {};
 }
 

@@ -22,8 +22,9 @@ Nest scalar_nest(const Computation& statement, const std::optional<For>& shared 
 ///   P[i] min= select(X[k,i] < B[i], 2147483647, value(k))      i: neighbours in all tensors
 ///   S[i] += s32(X[i,k + r])                                    k: terms of integers add up in any order
 ///
-/// The terms of an element keep their order where it matters. Empty: the order of the domain.
-std::string vectorized_dim(const Computation& statement, const std::vector<Tensor>& tensors);
+/// The terms of an element keep their order where it matters. `least`: shorter rows fill no vector, and a
+/// sum in a register is faster (`timing.interleaved_trips`). Empty: the order of the domain.
+std::string vectorized_dim(const Computation& statement, const std::vector<Tensor>& tensors, double least);
 
 /// Loops that divide a statement evenly among the threads of a machine: one for each parallel dim, none where programs
 /// have one thread.

@@ -204,7 +204,8 @@ CostModelFactory one_at_a_time(const CostModelFactory& costs, std::mutex& one) {
 
 /// Of scalar code that a compiler vectorises.
 std::string innermost_of(StatementId id, const Kernel& kernel, const HardwareModel& model) {
-  return is_host_code(model) ? vectorized_dim(kernel.statements[id.index()], kernel.tensors) : std::string();
+  if (!is_host_code(model)) return {};
+  return vectorized_dim(kernel.statements[id.index()], kernel.tensors, model.timing.interleaved_trips);
 }
 
 /// What is searched, and where it must lower: a step of a recurrence and the kernel, otherwise the kernel twice.

@@ -68,7 +68,7 @@ TEST(ScalarAlternative, WinsWhereAnInstructionIsSlower) {
 TEST(ScalarNest, EndsWithTheDimThatCompilersVectorise) {
   const auto innermost = [](const std::string& compute, const std::string& dims, const std::string& dtypes) {
     const Kernel kernel = formula(compute, dims, dtypes);
-    return vectorized_dim(kernel.statements[0], kernel.tensors);
+    return vectorized_dim(kernel.statements[0], kernel.tensors, 8);
   };
   const std::string place = "P[i] min= select(X[k,i] < B[i], 2147483647, value(k))";
   EXPECT_EQ(innermost(place, "i=50,k=9", "P=s32,X=f32,B=f32"), "i");
@@ -83,7 +83,7 @@ TEST(ScalarNest, EndsWithTheDimThatCompilersVectorise) {
   Tensor& input = bordered.tensors[bordered.statements[0].reads[0].tensor.index()];
   input.shape[1] = 49;
   input.outside = 0;
-  EXPECT_EQ(vectorized_dim(bordered.statements[0], bordered.tensors), "");
+  EXPECT_EQ(vectorized_dim(bordered.statements[0], bordered.tensors, 8), "");
   EXPECT_EQ(innermost("Y[i] = tan(X[i])", "i=50", "Y=f32,X=f32"), "");
 }
 

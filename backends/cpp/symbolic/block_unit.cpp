@@ -91,15 +91,25 @@ inline void pad_row(T* to, Source<T> from, Positions filled, long first, long co
   fill(high, filled.end);
 }
 
-// Rows of a strip: multiples of a tile, about 16 KiB of what statements pass on, and not too few for what is read again.
+)";
+
+/// The rule of `strip_rows` (program/row_strips.h), which prices it.
+std::string strip_helper() {
+  return fmt::format(
+      R"(// Rows of a strip: multiples of a tile, about {2} KiB of what statements pass on, and not too few for what is read again.
 // Where a tile has more, halves of it that are multiples of a part; sums of four rows at once hide latencies.
-[[maybe_unused]] inline long strip_of(long row_bytes, long tile, long part, long least) {
-  const long fit = (16384 + row_bytes / 2) / row_bytes, rows = fit < least ? least : fit;
-  while (rows < tile && tile % (2 * part) == 0 && tile / 2 >= 4) tile /= 2;
+[[maybe_unused]] inline long strip_of(long row_bytes, long tile, long part, long least) {{
+  const long fit = ({0} + row_bytes / 2) / row_bytes, rows = fit < least ? least : fit;
+  while (rows < tile && tile % (2 * part) == 0 && tile / 2 >= {1}) tile /= 2;
   return rows < tile ? tile : rows / tile * tile;
+}}
+
+)",
+      strip_bytes, fewest_strip_rows, strip_bytes / 1024);
 }
 
-[[maybe_unused]] inline long clamped(long x, long low, long high) { return x < low ? low : x > high ? high : x; }
+const char* const run_helpers =
+    R"([[maybe_unused]] inline long clamped(long x, long low, long high) { return x < low ? low : x > high ? high : x; }
 
 // A run of a dim: which one, its first position, how many, and whether they read a padded copy.
 struct Run {
@@ -554,8 +564,9 @@ Result<TranslationUnit> print_block_unit(const SymbolicProgram& program, const H
   const std::string& counter = entry.names.packings;
   unit.name = entry.name;
   unit.arguments = entry.arguments;
-  unit.text = about(program, model, entry.name) + surrounding_text(model, functions->around, tiles + remainders + *pack) +
-              symbolic_helpers + growing_array + (is_shared(program.grids) ? shared_helpers : "") +
+  unit.text = about(program, model, entry.name) +
+              surrounding_text(model, functions->around, tiles + remainders + *pack) + symbolic_helpers +
+              growing_array + strip_helper() + run_helpers + (is_shared(program.grids) ? shared_helpers : "") +
               (counter.empty() ? "" : "static long " + counter + " = 0;\n\n") + tiles + remainders + *pack + text +
               "  return 0;\n}\n";
   return unit;
