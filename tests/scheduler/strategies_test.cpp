@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "backends/common/process.h"
@@ -97,18 +98,23 @@ TEST(Strategies, DistributeOverUnitsThatAreOnlyCounted) {
 
 /// Groups of products have less work than products of lanes, which need no packing: both have starts.
 TEST(Strategies, BeginWithEveryNumberOfFilledDims) {
-  const Task p = task("O[p,q,c] += s32(I[p+r,q+s,c]) * s32(F[c,r,s])", "p=28,q=28,c=192,r=3,s=3", "I=u8,F=s8,O=s32",
-                      "x86_avx512_vnni");
-  const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
   const auto filled = [](const Mapping& mapping) {
     return std::count_if(mapping.dims.begin(), mapping.dims.end(), [](const auto& digits) { return !digits.empty(); });
   };
-  std::set<std::ptrdiff_t> all, begun;
-  for (const Mapping& mapping : p.mapped.mappings) all.insert(filled(mapping));
-  for (const Point& point : space.starts(16))
-    begun.insert(filled(p.mapped.mappings[static_cast<std::size_t>(point.choice[0])]));
-  EXPECT_GT(all.size(), 1U);
-  EXPECT_EQ(begun, all);
+  for (const Task& p : {task("O[p,q,c] += s32(I[p+r,q+s,c]) * s32(F[c,r,s])", "p=28,q=28,c=192,r=3,s=3",
+                             "I=u8,F=s8,O=s32", "x86_avx512_vnni"),
+                        task("O[k,p,q] += s32(I[c,p+r,q+s]) * s32(F[k,c,r,s])", "p=28,q=28,k=64,c=32,r=3,s=3",
+                             "I=u8,F=s8,O=s32", "x86_avx512_vnni")}) {
+    const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
+    std::map<std::ptrdiff_t, std::set<int>> all, begun;  // mappings, by filled dims
+    for (std::size_t m = 0; m < p.mapped.mappings.size(); ++m)
+      all[filled(p.mapped.mappings[m])].insert(static_cast<int>(m));
+    for (const Point& point : space.starts(16))
+      begun[filled(p.mapped.mappings[static_cast<std::size_t>(point.choice[0])])].insert(point.choice[0]);
+    EXPECT_GT(all.size(), 1U);
+    for (const auto& [dims, mappings] : all)
+      EXPECT_GE(begun[dims].size(), std::min<std::size_t>(mappings.size(), 4)) << dims;
+  }
 }
 
 /// Products of lanes have fewer digits than groups of products, which must not cost the latter their starts.
