@@ -405,7 +405,15 @@ TEST(Terms, StoresBeyondTheMissBuffersBurst) {
   TermContext own{nest.context().view, nest.context().counts, traffic, nest.model().timing};
   own.bounds = bounds;
   own.longest = 300;
-  EXPECT_EQ(nest.cycles("store bursts", own), 0.5 * (1600 / 16.0));  // storing 100 < computing 150 = moving - computing
+  EXPECT_EQ(nest.cycles("store bursts", own), 0.5 * (1600 / 16.0));  // storing 100 < computing 150 < moving
+  // What computing hides of them falls with the same exponent as that of core and caches.
+  const std::vector<TermTime> near{{"compute", "", 150}, {"cache", "l1", 120, BoundOf::cache}};
+  own.bounds = near;
+  const double p = nest.model().timing.overlap_exponent;
+  EXPECT_DOUBLE_EQ(nest.cycles("store bursts", own), 0.5 * 100 * std::pow(120 / 150.0, p));
+  const std::vector<TermTime> nothing{{"compute", "", 0}, {"cache", "l1", 120, BoundOf::cache}};
+  own.bounds = nothing;
+  EXPECT_EQ(nest.cycles("store bursts", own), 0);
 }
 
 TEST(Terms, PackedCopiesComeBeforeTheCalls) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stores of an accumulator tile that come in a burst: lines beyond the miss buffers of the nearest cache that loads
-// leave drain while nothing is computed. Where computing takes longer than moving between caches, stores drain before
-// the next burst.
+// leave drain while nothing is computed. The longer computing takes than moving, the more of them drain before the next
+// burst: with p = overlap_exponent, as core and caches overlap (contention.cpp)
 //
-//   max(0, 1 - misses x (1 - load_buffers) / lines of a tile) x min(storing, computing, max(0, moving - computing))
+//   max(0, 1 - misses x (1 - load_buffers) / lines of a tile) x min(storing, computing) x min(1, moving / computing)^p
 
 #include <algorithm>
+#include <cmath>
 
 #include "scheduler/cost/term.h"
 #include "scheduler/cost/tile_uses.h"
@@ -54,8 +55,9 @@ void store_burst_times(const TermContext& at, std::vector<TermTime>& times) {
   double moving = 0;
   for (const TermTime& b : at.bounds)
     if (b.bound_of == BoundOf::cache || b.bound_of == BoundOf::link) moving = std::max(moving, b.cycles);
-  times.push_back(
-      {"store bursts", "", exposed * std::min({storing(at, stage), computing, std::max(0.0, moving - computing)})});
+  if (computing <= 0) return;
+  const double not_hidden = std::pow(std::min(1.0, moving / computing), at.timing.overlap_exponent);
+  times.push_back({"store bursts", "", exposed * std::min(storing(at, stage), computing) * not_hidden});
 }
 
 }  // namespace
@@ -63,8 +65,8 @@ void store_burst_times(const TermContext& at, std::vector<TermTime>& times) {
 namespace terms {
 
 extern const Term store_bursts{"store bursts",
-                               "share beyond miss buffers x min(storing, computing, moving - computing)",
-                               "memories.*.misses, line, timing.load_buffers",
+                               "share beyond miss buffers x min(storing, computing) x min(1, moving / computing)^p",
+                               "memories.*.misses, line, timing.load_buffers, timing.overlap_exponent",
                                "miss buffers bound outstanding lines (Little's law); measured, docs/cost_measured.md",
                                Overlap::exposed,
                                false,
