@@ -20,6 +20,7 @@
 #include "cli/listed.h"
 #include "cli/sizes.h"
 #include "hwdesc/model/program_language.h"
+#include "support/file_system.h"
 #include "support/utf8.h"
 #include "support/yaml.h"
 
@@ -34,10 +35,6 @@ bool states_energy(const HardwareModel& model) {
                      [](const Memory& m) { return m.read_energy > 0 || m.write_energy > 0; }) ||
          std::any_of(model.instructions().begin(), model.instructions().end(),
                      [](const Instruction& i) { return i.energy_pJ > 0; });
-}
-
-Diagnostic cannot_write(const std::string& path, int error_number) {
-  return error_at({path, 0, 0}, fmt::format("cannot be written: {}", std::strerror(error_number)));
 }
 
 /// 0 or errno.
@@ -288,12 +285,10 @@ std::optional<Inputs> load_inputs(const Options& options, Exit& code) {
 std::optional<Diagnostic> why_not_written(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();
   std::error_code ignored;
-  if (!folder.empty() && !fs::is_directory(folder, ignored))
-    return error_at({path, 0, 0}, fmt::format("cannot be written: there is no folder '{}'", folder.string()),
-                    fmt::format("mkdir -p {}", folder.string()));
+  if (!folder.empty() && !fs::is_directory(folder, ignored)) return cannot_write(path, ENOTDIR);
   if (path.empty() || fs::exists(path, ignored)) return std::nullopt;  // what is there may be a folder, or a device
   if (::access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) return std::nullopt;
-  return error_at({path, 0, 0}, fmt::format("cannot be written: {}", std::strerror(errno)));
+  return cannot_write(path, errno);
 }
 
 std::optional<Diagnostic> why_no_file(const std::string& path) {
@@ -364,7 +359,7 @@ Exit deliver(const Options& options, const std::string& text, Exit code) {
   }
   run_output.result = true;
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  return written ? code : fail(Exit::wrong_input, fmt::format("stdout cannot be written: {}", std::strerror(errno)));
+  return written ? code : fail(Exit::wrong_input, {cannot_write("stdout", errno)});
 }
 
 std::string counted(std::size_t count, const std::string& what) {

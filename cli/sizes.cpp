@@ -28,8 +28,8 @@ std::optional<std::int64_t> whole_number_of(const std::string& text, bool& too_l
   return !text.empty() && problem == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
-/// Nothing: an error was reported.
-std::optional<std::vector<SizeList>> size_lists(const std::string& text) {
+/// Nothing: an error was reported, and `code` is its exit code.
+std::optional<std::vector<SizeList>> size_lists(const std::string& text, Exit& code) {
   std::vector<SizeList> lists;
   for (std::size_t start = 0; start <= text.size() && !text.empty();) {
     const std::size_t comma = std::min(text.find(',', start), text.size());
@@ -39,23 +39,24 @@ std::optional<std::vector<SizeList>> size_lists(const std::string& text) {
     bool too_large = false;
     const auto value = whole_number_of(equals == std::string::npos ? word : word.substr(equals + 1), too_large);
     if (too_large) {
-      fail(Exit::usage, fmt::format("--sizes {}: does not fit 64 bits", word), "sizes are below 2^63");
+      code = fail(Exit::wrong_input, fmt::format("--sizes {}: does not fit 64 bits", word), "sizes are below 2^63");
       return std::nullopt;
     }
     const bool named = equals != std::string::npos && equals > 0;
     if (word.empty()) {
-      fail(Exit::usage, fmt::format("--sizes {}: two commas, or one at an end, have no number between them", text),
-           "--sizes M=1,7,37");
+      code =
+          fail(Exit::usage, fmt::format("--sizes {}: two commas, or one at an end, have no number between them", text),
+               "--sizes M=1,7,37");
       return std::nullopt;
     }
     if (!value || (!named && (equals == 0 || lists.empty()))) {
-      fail(Exit::usage, fmt::format("--sizes {}: expected NAME=NUMBER or a further NUMBER", word),
-           "--sizes M=37; for run and evaluate also lists: --sizes M=1,7,37,N=8");
+      code = fail(Exit::usage, fmt::format("--sizes {}: expected NAME=NUMBER or a further NUMBER", word),
+                  "--sizes M=37; for run and evaluate also lists: --sizes M=1,7,37,N=8");
       return std::nullopt;
     }
     const std::string name = named ? word.substr(0, equals) : lists.back().name;
     if (named && std::any_of(lists.begin(), lists.end(), [&](const SizeList& l) { return l.name == name; })) {
-      fail(Exit::usage, fmt::format("--sizes gives '{}' twice", name), "write a list: --sizes M=1,7,37");
+      code = fail(Exit::usage, fmt::format("--sizes gives '{}' twice", name), "write a list: --sizes M=1,7,37");
       return std::nullopt;
     }
     if (named) lists.push_back({name, {}});
@@ -111,8 +112,7 @@ std::string sizes_text(const Bindings& sizes) {
 }
 
 std::optional<std::vector<Bindings>> combinations_of_sizes(const Options& options, Exit& code) {
-  code = Exit::usage;
-  const auto lists = size_lists(options.onnx.sizes);
+  const auto lists = size_lists(options.onnx.sizes, code);
   if (!lists) return std::nullopt;
   std::vector<Bindings> combinations{{}};
   for (const SizeList& list : *lists) {
@@ -123,7 +123,7 @@ std::optional<std::vector<Bindings>> combinations_of_sizes(const Options& option
         longer.back()[list.name] = value;
       }
     if (longer.size() > most_combinations) {
-      fail(Exit::usage, fmt::format("--sizes has more than {} combinations", most_combinations));
+      code = fail(Exit::usage, fmt::format("--sizes has more than {} combinations", most_combinations));
       return std::nullopt;
     }
     combinations = std::move(longer);

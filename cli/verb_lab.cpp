@@ -24,6 +24,7 @@
 #include "lab/optima.h"
 #include "lab/trial_store.h"
 #include "report/lab_report.h"
+#include "support/file_system.h"
 #include "support/yaml.h"
 
 namespace isamap::cli {
@@ -82,10 +83,10 @@ class Lines {
   }
   bool ok() const { return file_ && error_ == 0 && holder_.empty(); }
   Exit problem() const {
-    const std::string why =
-        holder_.empty() ? fmt::format("cannot be written: {}", std::strerror(error_ ? error_ : errno)) : holder_;
-    return fail(Exit::wrong_input, {error_at({path_.empty() ? "stdout" : path_, 0, 0}, why,
-                                             holder_.empty() ? "" : "wait for its end, or name another file")});
+    const std::string name = path_.empty() ? "stdout" : path_;
+    return fail(Exit::wrong_input,
+                {holder_.empty() ? cannot_write(name, error_ ? error_ : errno)
+                                 : error_at({name, 0, 0}, holder_, "wait for its end, or name another file")});
   }
 
  private:

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "support/file_system.h"
 #include "support/yaml.h"
 #include "support/zip.h"
 
@@ -255,10 +257,11 @@ Result<bool> save_arrays(const std::string& path, const std::vector<NamedData>& 
     if (!archive) return archive.diagnostics();
     bytes = std::move(*archive);
   }
+  errno = 0;
   std::ofstream file(path, std::ios::binary);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   file.close();
-  if (!file) return error_at(where, "cannot be written");
+  if (!file) return cannot_write(path, errno);
   return true;
 }
 

@@ -15,6 +15,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "support/file_system.h"
+
 namespace isamap::jobs {
 namespace {
 
@@ -29,8 +31,8 @@ std::string process_name() {
   return fmt::format("{}.{}", host, ::getpid());
 }
 
-Diagnostic cannot(const std::string& path, const std::string& what) {
-  return error_at({path, 0, 0}, fmt::format("cannot be {}: {}", what, std::strerror(errno)));
+Diagnostic cannot_read(const std::string& path) {
+  return error_at({path, 0, 0}, fmt::format("cannot be read: {}", std::strerror(errno)));
 }
 
 bool write_all(int file, std::string_view text) {
@@ -124,11 +126,11 @@ Diagnostics JobStore::State::read_more(std::size_t at) {
   File& file = files[at];
   const Descriptor open(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat facts {};
-  if (open.get() < 0 || ::fstat(open.get(), &facts) != 0) return {cannot(file.path, "read")};
+  if (open.get() < 0 || ::fstat(open.get(), &facts) != 0) return {cannot_read(file.path)};
   const auto size = static_cast<std::uint64_t>(facts.st_size);
   if (size <= file.read) return {};
   const auto text = bytes_from(open.get(), file.read, size - file.read);
-  if (!text) return {cannot(file.path, "read")};
+  if (!text) return {cannot_read(file.path)};
   Diagnostics warnings;
   std::size_t begin = 0;
   for (std::size_t end = 0; (end = text->find('\n', begin)) != std::string::npos; begin = end + 1) {
@@ -156,7 +158,7 @@ Diagnostics JobStore::State::open_own() {
     own_path = path + "/" + name + (more == 1 ? "" : fmt::format(".{}", more)) + ".jsonl";
     own = ::open(own_path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
     length = 0;
-    if (own < 0 && errno != EEXIST) return {cannot(own_path, "written")};
+    if (own < 0 && errno != EEXIST) return {cannot_write(own_path, errno)};
   }
   return {};
 }
@@ -203,7 +205,7 @@ Result<JobStore> JobStore::open(const std::string& path, bool create) {
     return error_at({path, 0, 0}, "holds other files and no records: a store is a folder of its own",
                     "--store DIR, of a new folder");
   fs::create_directories(create ? path + "/blobs" : path, problem);
-  if (problem) return error_at({path, 0, 0}, "cannot be written: " + problem.message());
+  if (problem) return cannot_write(path, problem.value());
   auto state = std::make_unique<State>();
   state->path = path;
   return JobStore(std::move(state));
@@ -231,7 +233,7 @@ Result<std::string> JobStore::line(const Place& place) const {
     if (state_->reading >= 0) ::close(state_->reading);
     state_->reading = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     state_->read_file = place.file;
-    if (state_->reading < 0) return cannot(path, "read");
+    if (state_->reading < 0) return cannot_read(path);
   }
   auto text = bytes_from(state_->reading, place.offset, place.size);
   if (!text) return error_at({path, 0, 0}, "is shorter than before: somebody changes the files of the store");
@@ -264,7 +266,7 @@ Diagnostics JobStore::append_lines(const std::string& lines) {
   if (state_->own < 0)
     if (Diagnostics failed = state_->open_own(); has_errors(failed)) return failed;
   if (!write_all(state_->own, lines)) {
-    const Diagnostic problem = cannot(state_->own_path, "written");
+    const Diagnostic problem = cannot_write(state_->own_path, errno);
     if (::ftruncate(state_->own, static_cast<off_t>(state_->length)) != 0) {  // the next record gets a file of its own
       ::close(state_->own);
       state_->own = -1;
@@ -304,7 +306,7 @@ Result<std::string> JobStore::put(const std::string& text) {
     if (open.get() >= 0 && write_all(open.get(), text) && std::rename(temporary.c_str(), path.c_str()) == 0)
       return hash;
   }
-  const Diagnostic problem = cannot(path, "written");
+  const Diagnostic problem = cannot_write(path, errno);
   fs::remove(temporary, ignored);
   state_->written.erase(hash);
   return problem;

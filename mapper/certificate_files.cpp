@@ -14,6 +14,7 @@
 #include "mapper/match/instruction_tree.h"
 #include "mapper/proof/certificate.h"
 #include "mapper/proof/z3_solver.h"
+#include "support/file_system.h"
 
 namespace isamap {
 namespace {
@@ -63,7 +64,7 @@ std::optional<Diagnostic> write_whole(const std::filesystem::path& path, const s
   if (!problem) return std::nullopt;
   std::error_code ignored;
   std::filesystem::remove(beside, ignored);
-  return error_at({path.string(), 0, 0}, "cannot be written: " + problem.message());
+  return cannot_write(path.string(), problem.value());
 }
 
 /// Is it a name like "mapping_12_fma.smt2"?

@@ -6,6 +6,8 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -13,6 +15,33 @@
 #include <sstream>
 
 namespace isamap {
+namespace {
+
+const char* help_with(int error_number) {
+  switch (error_number) {
+    case ENOSPC:
+    case EDQUOT:
+      return "free some space, or name a file on another disk";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "name a file in a folder that you may write to";
+    default:
+      return "name another file";
+  }
+}
+
+}  // namespace
+
+Diagnostic cannot_write(const std::string& path, int error_number) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (!folder.empty() && !std::filesystem::exists(folder, ignored))
+    return error_at({path, 0, 0}, fmt::format("cannot be written: there is no folder '{}'", folder.string()),
+                    fmt::format("mkdir -p {}", folder.string()));
+  const std::string why = error_number == 0 ? "" : fmt::format(": {}", std::strerror(error_number));
+  return error_at({path, 0, 0}, "cannot be written" + why, help_with(error_number));
+}
 
 std::string network_file_system(long type) {
   // statfs(2), linux/magic.h, and the sources of Lustre, Spectrum Scale and BeeGFS.

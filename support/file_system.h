@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Kinds of file systems. SQLite's write-ahead log needs memory that all writers share, and locks that hold: network
-// file systems have neither (https://sqlite.org/wal.html, section 1).
+// Files that cannot be written, and kinds of file systems. SQLite's write-ahead log needs memory that all writers
+// share, and locks that hold: network file systems have neither (https://sqlite.org/wal.html, section 1).
 
 #include <optional>
 #include <string>
@@ -9,6 +9,10 @@
 #include "isamap/result.h"
 
 namespace isamap {
+
+/// Why a file cannot be written, after a call that failed with this errno, and what helps: a folder that is not there
+/// is named, with the command that makes it.
+Diagnostic cannot_write(const std::string& path, int error_number);
 
 /// "nfs", "lustre", ... of a number of statfs(2); empty: no network file system that we know.
 std::string network_file_system(long type);

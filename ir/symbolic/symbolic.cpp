@@ -32,6 +32,14 @@ void bind_statement(const SymbolicStatement& symbolic, const Bindings& sizes, Co
   for (std::size_t v = 0; v < symbolic.values.size(); ++v) statement.values[v] = at_sizes(symbolic.values[v], sizes);
 }
 
+/// The hint for a value that a size does not have: "the nearest size here is M=4096". Empty: it has none.
+std::string nearest_size(const SymbolicSize& size, std::int64_t value) {
+  const std::int64_t least = ceil_div(size.min, size.multiple_of), most = floor_div(size.max, size.multiple_of);
+  if (least > most) return "";
+  const std::int64_t nearest = std::clamp(floor_div(value, size.multiple_of), least, most) * size.multiple_of;
+  return fmt::format("the nearest size here is {}={}", size.name, nearest);
+}
+
 }  // namespace
 
 std::string print(const SymbolicSize& size) {
@@ -57,11 +65,12 @@ std::optional<Diagnostic> broken_fact(const SizeFacts& facts, const Bindings& si
     const auto given = sizes.find(size.name);
     if (given == sizes.end()) continue;
     if (given->second < size.min || given->second > size.max)
-      return error_at(size.where,
-                      fmt::format("{} = {} is not in {}..{}", size.name, given->second, size.min, size.max));
+      return error_at(size.where, fmt::format("{} = {} is not in {}..{}", size.name, given->second, size.min, size.max),
+                      nearest_size(size, given->second));
     if (floor_mod(given->second, size.multiple_of) != 0)
       return error_at(size.where,
-                      fmt::format("{} = {} is not a multiple of {}", size.name, given->second, size.multiple_of));
+                      fmt::format("{} = {} is not a multiple of {}", size.name, given->second, size.multiple_of),
+                      nearest_size(size, given->second));
   }
   for (const SizeFact& fact : facts.between) {
     std::string shown;

@@ -49,13 +49,13 @@ TEST(DynamicSizes, ABoundKernelGivesTheOutputOfTheNumber) {
   }
 }
 
-TEST(DynamicSizes, ASizeThatBreaksAFactIsOneLineAndWritesNothing) {
+TEST(DynamicSizes, ASizeThatBreaksAFactGetsTheNearestOneAndWritesNothing) {
   const Folder folder;
   const std::string kernel = folder.write("k.yaml", rows_of_a_product), file = folder / "out.cpp";
   for (const char* verb : {"run", "emit", "schedule", "map"}) {
     const Said said = isamap({verb, kernel, "--target", "x86_avx2", "--sizes", "M=5000", "-o", file});
     EXPECT_EQ(said.code, 1);
-    EXPECT_EQ(said.err, kernel + ":2:11: M = 5000 is not in 0..4096\n");
+    EXPECT_EQ(said.err, kernel + ":2:11: M = 5000 is not in 0..4096\n  hint: the nearest size here is M=4096\n");
     EXPECT_EQ(said.out, "");
     EXPECT_EQ(folder.names(), std::vector<std::string>{"k.yaml"});
   }
@@ -216,7 +216,7 @@ TEST(DynamicSizes, AnyDimMayBeSymbolic) {
   }
   const Said wrong = isamap({"run", kernel, "--target", "x86_avx2", "--sizes", "M=1,2,N=91,K=1", "-o", file});
   EXPECT_EQ(wrong.code, 1);
-  EXPECT_EQ(wrong.err, kernel + ":2:52: N = 91 is not in 0..90\n");
+  EXPECT_EQ(wrong.err, kernel + ":2:52: N = 91 is not in 0..90\n  hint: the nearest size here is N=90\n");
 }
 
 TEST(DynamicSizes, FactsRemoveTheCodeOfRemainders) {

@@ -97,7 +97,7 @@ TEST_F(ModelSizes, FactsWithoutAListAreRunAtTheirEnds) {
   EXPECT_EQ(json["runs"][2]["sizes"]["N"], 40);
 }
 
-TEST_F(ModelSizes, SizesThatBreakAFactAreOneLineAndWriteNothing) {
+TEST_F(ModelSizes, SizesThatBreakAFactGetTheNearestOneAndWriteNothing) {
   const Folder folder;
   const std::string model = folder.write("m.onnx", open_rows_model()), out = folder / "out";
   const auto told = [&](const std::string& dims, const std::string& sizes, const std::string& verb = "run") {
@@ -107,8 +107,8 @@ TEST_F(ModelSizes, SizesThatBreakAFactAreOneLineAndWriteNothing) {
     EXPECT_EQ(folder.names(), std::vector<std::string>{"m.onnx"});
     return said.err;
   };
-  EXPECT_EQ(told("N=1..64", "N=3,65"), "--dims: N = 65 is not in 1..64\n");
-  EXPECT_EQ(told("N=4..64/4", "N=5"), "--dims: N = 5 is not a multiple of 4\n");
+  EXPECT_EQ(told("N=1..64", "N=3,65"), "--dims: N = 65 is not in 1..64\n  hint: the nearest size here is N=64\n");
+  EXPECT_EQ(told("N=4..64/4", "N=5"), "--dims: N = 5 is not a multiple of 4\n  hint: the nearest size here is N=4\n");
   EXPECT_EQ(told("N=1..64", "N=-1"), "the size N=-1 is negative\n");
   EXPECT_EQ(told("N=0..64,M=1..3", "N=1"), "--dims: the model has no free size 'M'\n  hint: it has N\n");
   EXPECT_EQ(told("M=1..3", "M=1,2"), told("M=1..3", "M=1,2", "emit"));

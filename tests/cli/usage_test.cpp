@@ -48,6 +48,34 @@ TEST(Usage, AnOutputWithoutAFolderIsToldBeforeTheSearch) {
   }
 }
 
+TEST(Usage, SizesBeyond64BitsAreWrongInputInEveryFlag) {
+  const std::string large = "99999999999999999999";
+  const std::vector<std::pair<std::string, std::string>> given{
+      {"i=1..8,j=8,k=8", "i=" + large}, {"i=1..8,j=8,k=8", "i=3," + large}, {"i=8,j=8,k=" + large, ""}};
+  for (const auto& [dims, sizes] : given) {
+    std::vector<std::string> words{"run",      "--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", dims,
+                                   "--target", "scalar_c"};
+    if (!sizes.empty()) words = joined(words, {"--sizes", sizes});
+    const Said said = isamap(words);
+    EXPECT_EQ(said.code, 1) << dims;
+    EXPECT_NE(said.err.find("does not fit 64 bits\n  hint: sizes are below 2^63\n"), std::string::npos) << said.err;
+  }
+}
+
+TEST(Usage, AFileThatCannotBeWrittenHasAHint) {
+  for (const char* verb : {"schedule", "emit", "map"}) {
+    const Said said = isamap(joined(joined({verb}, given_gemm), {"--target", "scalar_c", "-o", "no/such/folder/x"}));
+    EXPECT_EQ(said.code, 1);
+    EXPECT_NE(said.err.find("there is no folder 'no/such/folder'\n  hint: mkdir -p no/such/folder\n"),
+              std::string::npos)
+        << verb << said.err;
+  }
+  const Said device = isamap(joined(joined({"map"}, given_gemm), {"--target", "scalar_c", "-o", "/dev/full"}));
+  EXPECT_NE(device.err.find("/dev/full: cannot be written: No space left on device\n  hint: free some space"),
+            std::string::npos)
+      << device.err;
+}
+
 TEST(Usage, AHardwareFileNearbyIsSuggested) {
   const std::string data = std::string(ISAMAP_SOURCE_DIR) + "/hardware_models/";
   const Said said = isamap({"hw", "check", data + "dot61.yaml"});

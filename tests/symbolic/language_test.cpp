@@ -125,8 +125,10 @@ k.yaml:3:21: 'Q' in a fact is not declared in dims
 }
 
 TEST(SymbolicLanguage, ASizeThatBreaksAFactIsOneLine) {
-  EXPECT_EQ(problems(projection, {{"M", 5000}}), "k.yaml:2:11: M = 5000 is not in 0..4096\n");
-  EXPECT_EQ(problems(projection, {{"N", 17}}), "k.yaml:2:53: N = 17 is not a multiple of 16\n");
+  EXPECT_EQ(problems(projection, {{"M", 5000}}),
+            "k.yaml:2:11: M = 5000 is not in 0..4096\n  hint: the nearest size here is M=4096\n");
+  EXPECT_EQ(problems(projection, {{"N", 17}}),
+            "k.yaml:2:53: N = 17 is not a multiple of 16\n  hint: the nearest size here is N=16\n");
   EXPECT_NE(problems(projection, {{"Q", 17}}).find("'Q' in --sizes is no symbolic size of this kernel"),
             std::string::npos);
   EXPECT_NE(render(parse_kernel_yaml(projection, "k.yaml").diagnostics())
