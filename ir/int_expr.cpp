@@ -234,6 +234,26 @@ std::optional<std::int64_t> apply(Op op, std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
+OperandProperty property_of(const Reference& reference) {
+  using enum OperandProperty;
+  static constexpr std::pair<std::string_view, OperandProperty> words[] = {
+      {"", none},         {"index", index}, {"type", type},  {"group", group},
+      {"stride", stride}, {"pitch", pitch}, {"coord", coord}};
+  for (const auto& [word, property] : words)
+    if (reference.property == word) return property;
+  return field;
+}
+
+bool is_position(const Reference& reference) {
+  const OperandProperty property = property_of(reference);
+  return property == OperandProperty::none || property == OperandProperty::index;
+}
+
+bool is_distance(const Reference& reference) {
+  const OperandProperty property = property_of(reference);
+  return property == OperandProperty::stride || property == OperandProperty::pitch;
+}
+
 Result<IntExpr> parse_int_expr(const std::string& text, const SourceLocation& where) {
   Cursor cursor(text, where);
   IntExpr e = IntReader(cursor).expression(1);

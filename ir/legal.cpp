@@ -47,7 +47,8 @@ std::optional<std::int64_t> stride_of(const Instruction& instruction, const Call
   if (buffer.slots >= 0) return std::nullopt;
   const Ranges ranges = ranges_of_call(loops, instruction, call);
   const auto stride = stride_along(element_offset(buffer, ref, ranges), instruction, call, access, r.argument, ranges);
-  return stride ? checked_mul(*stride, r.property == "pitch" ? bytes(buffer.dtype) : 1) : std::nullopt;
+  return stride ? checked_mul(*stride, property_of(r) == OperandProperty::pitch ? bytes(buffer.dtype) : 1)
+                : std::nullopt;
 }
 
 bool fits(const Instruction& instruction, const std::vector<Condition>& conditions,
@@ -114,8 +115,7 @@ std::string broken_condition(const Instruction& instruction, const Call& call, c
   return broken_condition(instruction, [&](const Reference& r) -> std::optional<std::int64_t> {
     if (r.object == "extent") return extents(r);
     if (r.object == "start") return choice_of(instruction, call, r.argument);
-    const bool strided = r.property == "stride" || r.property == "pitch";
-    return strided ? stride_of(instruction, call, buffers, loops, r) : std::nullopt;
+    return is_distance(r) ? stride_of(instruction, call, buffers, loops, r) : std::nullopt;
   });
 }
 

@@ -128,24 +128,26 @@ class Unroller {
 std::optional<std::int64_t> operand_property(const Reference& r, int access, const CallSite& site,
                                              const Program& program, const HardwareModel& model,
                                              const std::int64_t* loops) {
-  if (r.property.empty() || r.property == "index") return operand_number(site, access, program, model, loops);
+  if (is_position(r)) return operand_number(site, access, program, model, loops);
+  const OperandProperty property = property_of(r);
   const auto a = static_cast<std::size_t>(access);
   const Operand& operand = operand_of(*site.instruction, access);
-  if (r.property == "group") return operand.group;
+  if (property == OperandProperty::group) return operand.group;
   const Ref& ref = site.call->operands[a];
   if (!ref.buffer.valid()) return std::nullopt;
   const Buffer& buffer = program.buffers[ref.buffer.index()];
-  if (r.property == "coord") {
+  if (property == OperandProperty::coord) {
     const Access& subscripts = access_of(site.instruction->statement(), access);
     for (std::size_t s = 0; s < subscripts.index.size() && s < site.inside[a].size(); ++s)
       if (subscripts.index[s].names().contains(r.argument)) return site.inside[a][s](loops);
     return std::nullopt;
   }
-  if (buffer.slots >= 0 || (r.property != "pitch" && r.property != "stride")) return std::nullopt;
+  const bool in_bytes = property == OperandProperty::pitch;
+  if (buffer.slots >= 0 || (!in_bytes && property != OperandProperty::stride)) return std::nullopt;
   const auto stride = stride_along(site.offsets[a], *site.instruction, *site.call, access, r.argument, site.ranges);
   if (!stride) return std::nullopt;
   const std::int64_t pitch = *stride * bytes(buffer.dtype);
-  return r.property == "pitch" ? pitch : pitch / bytes(operand.dtype.value_or(buffer.dtype));
+  return in_bytes ? pitch : pitch / bytes(operand.dtype.value_or(buffer.dtype));
 }
 
 }  // namespace

@@ -211,7 +211,8 @@ std::string further_input(const Placeholder& p, const std::vector<WrapperOperand
   if (r.object == instruction.async_by && r.property == "at") return "counter_";
   for (const WrapperOperand& o : operands)
     for (std::size_t d = 0; d < o.positions.size(); ++d)
-      if (r.property == "coord" && r.object == o.name && r.argument == o.fused_dim_of[d]) return o.positions[d];
+      if (property_of(r) == OperandProperty::coord && r.object == o.name && r.argument == o.fused_dim_of[d])
+        return o.positions[d];
   return "";
 }
 }  // namespace

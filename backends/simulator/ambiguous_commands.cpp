@@ -134,14 +134,23 @@ class Written {
   }
 
   std::optional<std::int64_t> of_operand(const Operand& operand, const Reference& r) const {
-    if (r.property == "group") return operand.group;
-    if (r.property == "coord") return 0;
-    if (r.property == "stride" || r.property == "pitch") {
-      constexpr std::int64_t elements = 64;
-      const DType dtype = operand.dtype.value_or(DType::f32);
-      return r.property == "stride" ? elements : elements * bytes(dtype);
+    constexpr std::int64_t elements = 64;
+    switch (property_of(r)) {
+      case OperandProperty::group:
+        return operand.group;
+      case OperandProperty::coord:
+        return 0;
+      case OperandProperty::stride:
+        return elements;
+      case OperandProperty::pitch:
+        return elements * bytes(operand.dtype.value_or(DType::f32));
+      case OperandProperty::type:
+      case OperandProperty::field:
+        return field(operand.name + "." + r.property);
+      case OperandProperty::none:
+      case OperandProperty::index:
+        break;
     }
-    if (!r.property.empty() && r.property != "index") return field(operand.name + "." + r.property);
     if (!operand.immediate.empty()) return operand.immediate[sample_.choice % operand.immediate.size()];
     if (!operand.state.empty()) return field(operand.state);
     const auto found = at_.find(operand.name);

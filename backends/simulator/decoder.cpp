@@ -194,7 +194,7 @@ std::optional<Diagnostic> Decoder::learn(const Instruction& instruction, const s
                        [&](const StateValue& set) { return set.field == field; });
   };
   const auto outer = [&](const Reference& r) -> std::optional<std::int64_t> {
-    if (r.property == "index" && values.contains(r.object)) return values.at(r.object);
+    if (property_of(r) == OperandProperty::index && values.contains(r.object)) return values.at(r.object);
     const auto found = state.find(field_name(r));
     return found == state.end() || own(found->first) ? std::nullopt : std::optional(found->second);
   };

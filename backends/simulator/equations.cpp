@@ -168,7 +168,7 @@ class Solver {
 
 std::string key(const Reference& r) {
   std::string text = r.object;
-  if (!r.property.empty() && r.property != "index") text += "." + r.property;
+  if (!is_position(r)) text += "." + r.property;
   if (!r.argument.empty()) text += "[" + r.argument + "]";
   return text;
 }

@@ -76,7 +76,7 @@ std::optional<std::int64_t> largest(const IntExpr& expression, const Instruction
       for (std::size_t d = 0; d < dims.size() && d < instruction.ranges.size(); ++d)
         if (dims[d].name == r.argument) return instruction.ranges[d].max;
     } else if (const Operand* operand = find_named(instruction.operands, r.object);
-               operand != nullptr && operand->memory.valid() && r.property == "index") {
+               operand != nullptr && operand->memory.valid() && property_of(r) == OperandProperty::index) {
       const Memory& memory = context.parts.memories[operand->memory.index()];
       if (memory.count > 0 && !memory.named_by_compiler()) return memory.count - 1;
     }

@@ -90,9 +90,7 @@ class Printed {
   bool in_word() const { return instruction_.encoding && encoding_ != nullptr; }
 
   bool has_address(const Operand& operand) const {
-    const auto gives = [&](const Reference& r) {
-      return r.object == operand.name && (r.property.empty() || r.property == "index");
-    };
+    const auto gives = [&](const Reference& r) { return r.object == operand.name && is_position(r); };
     if (!in_word()) return std::any_of(encoded_.begin(), encoded_.end(), gives);
     const auto told = [&](const IntExpr& e) {
       const auto all = references(e);

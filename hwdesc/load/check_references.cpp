@@ -40,13 +40,23 @@ struct Scope {
   bool in_template;
 
   std::string operand_problem(const Operand& operand, const Reference& r) const {
-    if (r.property.empty() || r.property == "index" || r.property == "group") return "";
-    if (r.property == "type") return in_template ? "" : "'" + r.object + ".type' is no number";
-    if (r.property == "stride" || r.property == "pitch") return stride_problem(operand, r);
-    if (r.property == "coord") {
-      const bool known =
-          std::find(operand.index_names.begin(), operand.index_names.end(), r.argument) != operand.index_names.end();
-      return known ? "" : "'" + operand.name + "' has no index '" + r.argument + "'";
+    switch (property_of(r)) {
+      case OperandProperty::none:
+      case OperandProperty::index:
+      case OperandProperty::group:
+        return "";
+      case OperandProperty::type:
+        return in_template ? "" : "'" + r.object + ".type' is no number";
+      case OperandProperty::stride:
+      case OperandProperty::pitch:
+        return stride_problem(operand, r);
+      case OperandProperty::coord: {
+        const bool known =
+            std::find(operand.index_names.begin(), operand.index_names.end(), r.argument) != operand.index_names.end();
+        return known ? "" : "'" + operand.name + "' has no index '" + r.argument + "'";
+      }
+      case OperandProperty::field:
+        break;
     }
     if (operand.memory.valid() && has_field(context.parts.memories[operand.memory.index()].fields, r.property))
       return "";
@@ -235,7 +245,7 @@ SourceLocation word_in(const Node& text, const std::string& word) {
 std::string not_for_conditions(const Reference& r, const Instruction& instruction, const Context& context) {
   if (r.object == "extent" || r.object == "start") return "";
   const Operand* operand = find_operand(instruction, r.object);
-  if (operand != nullptr && r.property != "stride" && r.property != "pitch" && !r.property.empty())
+  if (operand != nullptr && !is_distance(r) && !r.property.empty())
     return "'" + r.object + "." + r.property + "' is not known where calls are chosen";
   if (operand != nullptr && r.property.empty() && operand->memory.valid() &&
       context.parts.memories[operand->memory.index()].is_register())

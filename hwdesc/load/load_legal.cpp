@@ -186,9 +186,10 @@ struct Folding {
   void strides(const Condition& condition) {
     const auto found = multiple(condition);
     Operand* operand = found ? operand_called(found->first.object) : nullptr;
-    if (operand == nullptr || (found->first.property != "pitch" && found->first.property != "stride")) return;
-    if (found->first.property == "stride" && !operand->dtype) return;
-    const std::int64_t width = found->first.property == "stride" ? isamap::bytes(*operand->dtype) : 1;
+    if (operand == nullptr || !is_distance(found->first)) return;
+    const bool in_elements = property_of(found->first) == OperandProperty::stride;
+    if (in_elements && !operand->dtype) return;
+    const std::int64_t width = in_elements ? isamap::bytes(*operand->dtype) : 1;
     const auto bytes = checked_mul(found->second, width);
     std::int64_t& known = operand->multiple_of.try_emplace(found->first.argument, 1).first->second;
     if (bytes && *bytes <= (1 << 20)) known = std::lcm(known, *bytes);

@@ -254,6 +254,16 @@ struct Reference {
   bool operator==(const Reference&) const = default;
 };
 
+/// What a reference asks of an operand. `none` is `C`, its address or register number, as is `index`; `stride` counts
+/// elements and `pitch` bytes along the reference's argument; `coord` is the position along it; `field` is any other
+/// word, a field of the operand's memory (`C.bank`).
+enum class OperandProperty { none, index, type, group, stride, pitch, coord, field };
+OperandProperty property_of(const Reference& reference);
+/// `C` or `C.index`: an address or the number of a register.
+bool is_position(const Reference& reference);
+/// `C.stride[i]` or `C.pitch[i]`: the distance of neighbours.
+bool is_distance(const Reference& reference);
+
 struct IntExpr {
   enum class Op { number, reference, add, sub, mul, div, mod, shl, shr, band, bor, min, max, bits };
   Op op = Op::number;

@@ -87,8 +87,9 @@ std::string room_refusal(const Instruction& instruction, const Operand& operand,
                          std::int64_t stride, DType type, const HardwareModel& model) {
   const Lookup value_of = [&](const Reference& r) -> std::optional<std::int64_t> {
     if (r.object != operand.name || r.argument != term) return std::nullopt;
-    if (r.property == "stride") return stride;
-    return r.property == "pitch" ? std::optional(stride * bytes(type)) : std::nullopt;
+    const OperandProperty property = property_of(r);
+    if (property == OperandProperty::stride) return stride;
+    return property == OperandProperty::pitch ? std::optional(stride * bytes(type)) : std::nullopt;
   };
   const auto text = [&](const std::string& field, std::int64_t value, const std::string& no) {
     return fmt::format("neighbours along {} of {} are {} elements apart; {} needs {} = {}, {}", term, operand.name,

@@ -38,6 +38,21 @@ TEST(IntExpr, References) {
   EXPECT_EQ(int_reprinted("C.stride[.0] + start[C]*0x40000000"), "C.stride[.0] + start[C] * 1073741824");
 }
 
+TEST(IntExpr, PropertiesOfOperands) {
+  const auto of = [](const std::string& text) { return property_of(references(*parse_int_expr(text)).at(0)); };
+  using enum OperandProperty;
+  EXPECT_EQ(of("C"), none);
+  EXPECT_EQ(of("C.index"), index);
+  EXPECT_EQ(of("C.type"), type);
+  EXPECT_EQ(of("C.group"), group);
+  EXPECT_EQ(of("C.stride[i]"), stride);
+  EXPECT_EQ(of("C.pitch[i]"), pitch);
+  EXPECT_EQ(of("C.coord[i]"), coord);
+  EXPECT_EQ(of("C.bank"), field);
+  EXPECT_TRUE(is_position({"C", "", ""}) && is_position({"C", "index", ""}) && !is_position({"C", "group", ""}));
+  EXPECT_TRUE(is_distance({"C", "stride", "i"}) && is_distance({"C", "pitch", "i"}) && !is_distance({"C", "", ""}));
+}
+
 TEST(IntExpr, Evaluates) {
   EXPECT_EQ(value("-7 / 2"), -4);
   EXPECT_EQ(value("-7 % 2"), 1);

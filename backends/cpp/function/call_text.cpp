@@ -108,21 +108,30 @@ class CallText {
     if (access < 0) return "";
     const Place& place = item_.places[static_cast<std::size_t>(access)];
     if (place.kind == Place::Kind::immediate) return "";
-    if (r.property.empty()) return operand_text(place, access);
-    if (r.property == "type")
-      return place.kind == Place::Kind::variable ? variable(place).type
-                                                 : element_type(context_.model, buffer(place).dtype);
-    if (r.property == "coord")
-      if (const auto e = coordinate(access, r.argument); e && !e->is_constant()) return context_.index(*e, ranges_);
-    if (r.property == "pitch" || r.property == "stride") return runtime_stride(r, place, access);
-    return "";
+    switch (property_of(r)) {
+      case OperandProperty::none:
+        return operand_text(place, access);
+      case OperandProperty::type:
+        return place.kind == Place::Kind::variable ? variable(place).type
+                                                   : element_type(context_.model, buffer(place).dtype);
+      case OperandProperty::coord: {
+        const auto position = coordinate(access, r.argument);
+        return position && !position->is_constant() ? context_.index(*position, ranges_) : "";
+      }
+      case OperandProperty::pitch:
+      case OperandProperty::stride:
+        return runtime_stride(r, place, access);
+      default:
+        return "";
+    }
   }
   /// A stride along which arguments count: a sum of numbers times these. Empty: it is a number.
   std::string runtime_stride(const Reference& r, const Place& place, int access) const {
     if (place.strided.empty()) return "";
     const Ranges ranges = ranges_of_call(item_.ranges, instruction_, call_, access);
-    const std::int64_t own =
-        r.property == "pitch" ? 1 : bytes(operand_of(instruction_, access).dtype.value_or(buffer(place).dtype));
+    const std::int64_t own = property_of(r) == OperandProperty::pitch
+                                 ? 1
+                                 : bytes(operand_of(instruction_, access).dtype.value_or(buffer(place).dtype));
     const auto along = [&](const AffineExpr& e) {
       return stride_along(e, instruction_, call_, access, r.argument, ranges).value_or(0) * bytes(buffer(place).dtype) /
              std::max<std::int64_t>(own, 1);
@@ -226,10 +235,11 @@ class CallText {
     const int access = access_named(instruction_, call_, r.object);
     if (access < 0) return std::nullopt;
     const Place& place = item_.places[static_cast<std::size_t>(access)];
+    const OperandProperty property = property_of(r);
     if (place.kind == Place::Kind::immediate || place.kind == Place::Kind::numbered)
-      if (r.property.empty() || r.property == "index") return place.number;
-    if (r.property == "group") return operand_of(instruction_, access).group;
-    if (r.property == "coord") {
+      if (is_position(r)) return place.number;
+    if (property == OperandProperty::group) return operand_of(instruction_, access).group;
+    if (property == OperandProperty::coord) {
       const auto e = coordinate(access, r.argument);
       return e && e->is_constant() ? std::optional(e->constant()) : std::nullopt;
     }
@@ -237,8 +247,8 @@ class CallText {
     const auto stride = stride_along(place.offset, instruction_, call_, access, r.argument,
                                      ranges_of_call(item_.ranges, instruction_, call_, access));
     const std::int64_t size = bytes(buffer(place).dtype);
-    if (r.property == "pitch" && stride) return *stride * size;
-    if (r.property == "stride" && stride)
+    if (property == OperandProperty::pitch && stride) return *stride * size;
+    if (property == OperandProperty::stride && stride)
       return *stride * size / std::max(bytes(operand_of(instruction_, access).dtype.value_or(buffer(place).dtype)), 1);
     return std::nullopt;
   }
