@@ -12,8 +12,8 @@
 #include "scheduler/fuse_consumers.h"
 #include "scheduler/nest/fused_tiles.h"
 #include "scheduler/nest/resolved_nest.h"
-#include "scheduler/row_strips.h"
 #include "scheduler/space/streaming_stores.h"
+#include "scheduler/strip_fusion.h"
 
 namespace isamap {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // After the search: fuse element-wise consumers into the tile loop of their producer (scheduler/nest/fused_tiles.h),
-// and reductions through row strips (scheduler/row_strips.h), where that lowers and costs less.
+// and reductions through row strips (scheduler/strip_fusion.h), where that lowers and costs less.
 
 #include <functional>
 #include <vector>

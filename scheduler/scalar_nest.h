@@ -12,7 +12,8 @@
 
 namespace isamap {
 
-/// One point at a time, in the order of the domain; `shared`: below this loop; `innermost`: with this dim last.
+/// One point at a time, in the order of the domain, without loops of one step. `shared`: below this loop. `innermost`:
+/// with this dim last.
 Nest scalar_nest(const Computation& statement, const std::optional<For>& shared = {},
                  const std::string& innermost = {});
 
@@ -23,7 +24,7 @@ Nest scalar_nest(const Computation& statement, const std::optional<For>& shared 
 ///   S[i] += s32(X[i,k + r])                                    k: terms of integers add up in any order
 ///
 /// The terms of an element keep their order where it matters. `least`: shorter rows fill no vector, and a
-/// sum in a register is faster (`timing.interleaved_trips`). Empty: the order of the domain.
+/// sum in a register is faster (`timing.vector_trips`). Empty: the order of the domain.
 std::string vectorized_dim(const Computation& statement, const std::vector<Tensor>& tensors, double least);
 
 /// Loops that divide a statement evenly among the threads of a machine: one for each parallel dim, none where programs

@@ -7,7 +7,7 @@
 #include "driver/symbolic/tiles_of_nests.h"
 #include "isamap/scheduler.h"
 #include "program/shared_copies.h"
-#include "scheduler/nest/scalar_nest.h"
+#include "scheduler/nest/nest_of_all_dims.h"
 
 namespace isamap {
 namespace {
@@ -25,7 +25,7 @@ std::vector<Schedule> without_equal(const std::vector<Schedule>& schedules) {
 Schedule scalar_schedule(const GridShape& shape, Schedule schedule) {
   schedule.splits.clear();
   schedule.lanes.clear();
-  schedule.nests = {scalar_nest(shape.kernel.statements[0])};
+  schedule.nests = {nest_of_all_dims(shape.kernel.statements[0])};
   return schedule;
 }
 

@@ -8,8 +8,8 @@
 #include "driver/symbolic/grid_builder.h"
 #include "hwdesc/model/one_thread.h"
 #include "program/cell_shares.h"
-#include "program/row_strips.h"
 #include "program/shared_copies.h"
+#include "program/strip_groups.h"
 
 namespace isamap {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "driver/symbolic/symbolic_arguments.h"
 #include "ir/symbolic/refusal.h"
-#include "scheduler/nest/scalar_nest.h"
+#include "scheduler/nest/nest_of_all_dims.h"
 
 namespace isamap {
 namespace {
@@ -41,7 +41,7 @@ PlannedGrid plain_loops(const SymbolicKernel& kernel, std::size_t s, const Hardw
   plan.grid.shape = shape_without_axes(kernel, s);
   plan.grid.schedule.name = plan.grid.schedule.kernel = kernel.sample.name;
   plan.grid.schedule.target = model.name;
-  plan.grid.schedule.nests = {scalar_nest(plan.grid.shape.kernel.statements[0])};
+  plan.grid.schedule.nests = {nest_of_all_dims(plan.grid.shape.kernel.statements[0])};
   plan.grid.loops = {why_refused_for_all_sizes(why.message), options.strict_float, kernel.statements[s].extents};
   plan.stage = GridStage::printable;
   return plan;

@@ -14,9 +14,9 @@
 #include "isamap/symbolic_program.h"
 #include "mapper/advice/statement_splits.h"
 #include "scheduler/nest/fused_tiles.h"
+#include "scheduler/nest/nest_of_all_dims.h"
 #include "scheduler/nest/per_memory_view.h"
 #include "scheduler/nest/resolved_nest.h"
-#include "scheduler/nest/scalar_nest.h"
 #include "scheduler/nest/scheduled_kernel.h"
 #include "support/arithmetic.h"
 #include "support/yaml.h"
@@ -313,7 +313,7 @@ std::vector<Nest> fitted_nests(const std::vector<Nest>& nests, const Kernel& ker
     const auto written = named(sum);
     const bool other = named(name + "_parts") != nests.end() && (exists(name + "_whole") || !exists(name + "_parts"));
     if (written == nests.end() || other) {
-      fitted.push_back(scalar_nest(statement));
+      fitted.push_back(nest_of_all_dims(statement));
       continue;
     }
     fitted.push_back(*written);

@@ -13,7 +13,7 @@
 #include "isamap/schedule.h"
 #include "isamap/scheduler.h"
 #include "program/padding_zones.h"
-#include "program/row_strips.h"
+#include "program/strip_groups.h"
 #include "tests/every.h"
 #include "tests/symbolic/kernels.h"
 

@@ -14,8 +14,8 @@
 #include "backends/cpp/text/machine_words.h"
 #include "backends/cpp/text/names.h"
 #include "backends/cpp/text/types.h"
-#include "program/row_strips.h"
 #include "program/shared_copies.h"
+#include "program/strip_groups.h"
 
 namespace isamap {
 namespace {
@@ -93,7 +93,7 @@ inline void pad_row(T* to, Source<T> from, Positions filled, long first, long co
 
 )";
 
-/// The rule of `strip_rows` (program/row_strips.h), which prices it.
+/// The rule of `strip_rows` (program/strip_groups.h), which prices it.
 std::string strip_helper() {
   return fmt::format(
       R"(// Rows of a strip: multiples of a tile, about {2} KiB of what statements pass on, and not too few for what is read again.

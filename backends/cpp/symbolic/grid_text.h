@@ -12,7 +12,7 @@
 
 namespace isamap {
 
-/// Where a grid computes `strip` positions from `strip0` on (program/row_strips.h).
+/// Where a grid computes `strip` positions from `strip0` on (program/strip_groups.h).
 struct Strip {
   int axis = 0;
   std::set<TensorId> local;  ///< of the whole kernel: they hold one strip only

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/nest/scalar_nest.h"
+#include "scheduler/nest/nest_of_all_dims.h"
 
 namespace isamap {
 
-Nest scalar_nest(const Computation& statement) {
+Nest nest_of_all_dims(const Computation& statement) {
   Nest nest;
   for (const Dim& dim : statement.domain.dims) {
     For loop;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "program/row_strips.h"
+#include "program/strip_groups.h"
 
 #include <algorithm>
 #include <numeric>

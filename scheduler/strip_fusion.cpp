@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/row_strips.h"
+#include "scheduler/strip_fusion.h"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Row strips fused between a producer and a consumer that reduces over them: a depthwise convolution, then a product.
 
-#include "scheduler/row_strips.h"
+#include "scheduler/strip_fusion.h"
 
 #include "isamap/backend.h"
 #include "tests/lowering/support.h"
