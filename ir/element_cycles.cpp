@@ -15,7 +15,7 @@ bool is_divided(const AffineExpr& e, const std::string& variable) {
 
 bool is_interleaved(const std::vector<LoopStrides>& places, double steps, double steps_around,
                     const ElementCycles& each) {
-  return steps <= each.interleaved_rows && steps_around >= each.interleaved_trips &&
+  return steps <= each.interleaved_rows && steps_around >= each.vector_trips &&
          std::all_of(places.begin(), places.end(), [&](const LoopStrides& by) {
            return by.around == 1 || (by.inner == 1 && by.around == static_cast<std::int64_t>(steps));
          });

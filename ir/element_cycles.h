@@ -18,8 +18,8 @@ namespace isamap {
 /// Of copies of one element, and of each access of other statements; from the machine's `timing`.
 struct ElementCycles {
   double contiguous = 0, interleaved = 0, strided = 0, divided = 0, access = 0;
-  double interleaved_rows = 0;   ///< most steps of an innermost loop that interleaves
-  double interleaved_trips = 0;  ///< least steps of the loop around it
+  double interleaved_rows = 0;  ///< most steps of an innermost loop that interleaves
+  double vector_trips = 0;      ///< least steps of the loop around it
 };
 
 /// The innermost loop around a statement, and the loop around that one: variables ("": there is none) and steps.

@@ -205,7 +205,7 @@ CostModelFactory one_at_a_time(const CostModelFactory& costs, std::mutex& one) {
 /// Of scalar code that a compiler vectorises.
 std::string innermost_of(StatementId id, const Kernel& kernel, const HardwareModel& model) {
   if (!is_host_code(model)) return {};
-  return vectorized_dim(kernel.statements[id.index()], kernel.tensors, model.timing.interleaved_trips);
+  return vectorized_dim(kernel.statements[id.index()], kernel.tensors, model.timing.vector_trips);
 }
 
 /// What is searched, and where it must lower: a step of a recurrence and the kernel, otherwise the kernel twice.

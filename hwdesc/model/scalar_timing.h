@@ -8,8 +8,8 @@
 namespace isamap {
 
 inline ElementCycles element_cycles_of(const TimingParameters& timing) {
-  return {timing.copy_contiguous, timing.copy_interleaved, timing.copy_strided,     timing.copy_divided,
-          timing.access,          timing.interleaved_rows, timing.interleaved_trips};
+  return {timing.copy_contiguous, timing.copy_interleaved, timing.copy_strided, timing.copy_divided,
+          timing.access,          timing.interleaved_rows, timing.vector_trips};
 }
 
 }  // namespace isamap

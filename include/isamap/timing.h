@@ -26,7 +26,7 @@ struct TimingParameters {
   /// operands are fetched again into caches that hold less; what else a program reads was just written.
   double between_runs = 0;
   double fetch = 0, most_calls = 0, block_call = 0, launch = 0, predicted_trips = 0, access = 0;
-  double copy_contiguous = 0, copy_interleaved = 0, interleaved_rows = 0, interleaved_trips = 0;
+  double copy_contiguous = 0, copy_interleaved = 0, interleaved_rows = 0, vector_trips = 0;
   double copy_strided = 0, copy_divided = 0;
   double issue_contention = 0, overlap_exponent = 0, exposed_starts = 0, exposed_reloads = 0, load_buffers = 0;
   double usable = 0, ways = 0, outward_bandwidth = 0, page = 0, tlb_entries = 0, prefetch_streams = 0;
@@ -53,7 +53,7 @@ inline constexpr TimingParameter timing_parameters[] = {
     {"copy_contiguous", &TimingParameters::copy_contiguous, 0, 1e6, "cycles of a copied element, vectorised"},
     {"copy_interleaved", &TimingParameters::copy_interleaved, 0, 1e6, "cycles of a copied element of interleaved rows"},
     {"interleaved_rows", &TimingParameters::interleaved_rows, 0, 1e6, "most rows that compilers interleave"},
-    {"interleaved_trips", &TimingParameters::interleaved_trips, 0, 1e9, "least elements of rows that they interleave"},
+    {"vector_trips", &TimingParameters::vector_trips, 0, 1e9, "least trips of a loop over neighbours, vectorised"},
     {"copy_strided", &TimingParameters::copy_strided, 0, 1e6, "cycles of a copied element with a stride"},
     {"copy_divided", &TimingParameters::copy_divided, 0, 1e6, "cycles of a copied element whose place needs divisions"},
     {"issue_contention", &TimingParameters::issue_contention, 0, 1, "share of other bounds added to the longest"},

@@ -33,7 +33,7 @@ extern const Term stream{
 
 extern const Term stream_copies{"copies by a scalar unit",
                                 "elements x cycles of a copied element",
-                                "timing.copy_*, interleaved_*",
+                                "timing.copy_*, interleaved_rows, vector_trips",
                                 "measured, docs/cost_measured.md",
                                 Overlap::exposed,
                                 false,

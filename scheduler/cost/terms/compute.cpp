@@ -100,7 +100,7 @@ namespace terms {
 
 extern const Term compute{"compute",
                           "steps x max(interval / ports, latency / accumulators)",
-                          "instructions.*.timing, timing.access, timing.copy_*, interleaved_*",
+                          "instructions.*.timing, timing.access, timing.copy_*, interleaved_rows, vector_trips",
                           "definition of throughput and latency (Fog, Instruction tables, introduction)",
                           Overlap::calls,
                           true,
