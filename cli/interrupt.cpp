@@ -52,7 +52,7 @@ bool continue_with_result() {
 bool interrupted() { return interrupted_at != 0; }
 
 bool ends(int /*signal*/) {
-  if (records_jobs) tell("interrupted: the jobs that have ended are recorded; the same command goes on");
+  if (records_jobs) tell("interrupted: the jobs that have ended are recorded; the same command resumes");
   return false;
 }
 

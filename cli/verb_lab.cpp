@@ -242,7 +242,7 @@ Exit verb_lab_run(const Options& options) {
   if (!before) return Exit::wrong_input;
   lines.keep(before->bytes);
   if (!lines.ok()) return lines.problem();
-  if (before->all() > 0) tell(fmt::format("{}: goes on with {} trials", options.output, before->all()));
+  if (before->all() > 0) tell(fmt::format("{}: resumes with {} trials", options.output, before->all()));
   answer_interrupts();
   Progress progress;
   std::size_t finished = 0, expected = 0;

@@ -183,7 +183,7 @@ Exit tell_missing(const RecordedPlan& recorded) {
   if (progress.ok == progress.all) return Exit::ok;
   return fail(Exit::limit,
               fmt::format("{} of {} jobs have a result, {} given up", progress.ok, progress.all, progress.given_up),
-              "`isamap status PLAN --store DIR` lists them; `isamap work` goes on");
+              "`isamap status PLAN --store DIR` lists them; `isamap work` resumes");
 }
 
 }  // namespace isamap::cli

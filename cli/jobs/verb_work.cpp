@@ -324,7 +324,7 @@ void add_plan_and_store(Flags& flags, WorkFlags& into) {
 std::vector<VerbRow> verbs_work() {
   const auto work = std::make_shared<WorkFlags>();
   const auto axes = std::make_shared<std::string>();
-  return {{420, "work", "do the jobs of a plan that nobody has recorded; the same command goes on after a kill",
+  return {{420, "work", "do the jobs of a plan that nobody has recorded; the same command resumes after a kill",
            [=](Flags& flags) { add_work_flags(flags, *work); },
            [=](const Options& options) { return verb_work(options, *work); }},
           {421, "status", "jobs of a plan: done, failed, missing, running",

@@ -376,7 +376,7 @@ TEST(Cluster, TrialsWithGapsReplayAndAreResumed) {
                                      "--seeds", "4",   "--budget", "evals=9",      "-o"};
   const Said resumed = isamap(with(run, {file}));
   EXPECT_EQ(resumed.code, 0) << resumed.err;
-  EXPECT_NE(resumed.err.find("goes on with 15 trials"), std::string::npos) << resumed.err;
+  EXPECT_NE(resumed.err.find("resumes with 15 trials"), std::string::npos) << resumed.err;
   ASSERT_EQ(isamap(with(run, {folder / "whole"})).code, 0);
   EXPECT_EQ(read_file(file), read_file(folder / "whole"));
 }
