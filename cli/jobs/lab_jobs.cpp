@@ -122,8 +122,8 @@ jobs::Outcome do_trial(const std::string& text, JobInputs& inputs) {
 
 bool is_trial(const Json& job, const Json& result) {
   const auto trial = lab::parse_trial(result.dump());
-  return trial && trial->instance == job.at("instance").at("name") && trial->strategy == job.at("strategy") &&
-         trial->seed == job.at("seed");
+  return trial && job.at("instance").at("name") == Json(trial->instance) &&
+         job.at("strategy") == Json(trial->strategy) && trial->seed == job.at("seed");
 }
 
 Exit results_of_lab(const RecordedPlan& recorded) {

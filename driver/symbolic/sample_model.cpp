@@ -221,11 +221,11 @@ void add_values_of_sizes(const std::vector<Bindings>& sizes, const ModelImporter
   const KnownValues& most = samples[largest_of(sizes)];
   for (const auto& [name, largest] : most.values) {
     if (is_one_table(*largest, name, samples, &KnownValues::values)) continue;
-    const bool one_shape = std::all_of(samples.begin(), samples.end(),
-                                       [&, name = name, shape = largest->shape](const KnownValues& sample) {
-                                         const auto other = sample.values.find(name);
-                                         return other == sample.values.end() || other->second->shape == shape;
-                                       });
+    const bool one_shape =
+        std::all_of(samples.begin(), samples.end(), [&, key = name, shape = largest->shape](const KnownValues& sample) {
+          const auto other = sample.values.find(key);
+          return other == sample.values.end() || other->second->shape == shape;
+        });
     const bool numbers =
         one_shape && largest->count() <= most_written && !is_truth(largest->dtype) && sums.contains(name);
     (numbers ? found.written : found.computed).insert(name);
