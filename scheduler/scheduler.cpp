@@ -21,6 +21,7 @@
 #include "scheduler/nest/lowering_support.h"
 #include "scheduler/scalar_alternative.h"
 #include "scheduler/scalar_nest.h"
+#include "scheduler/side_by_side.h"
 #include "scheduler/space/digit_assignments.h"
 #include "scheduler/statement_costs.h"
 #include "support/threads.h"
@@ -189,19 +190,6 @@ Diagnostic no_scalar_unit(const Computation& statement, StatementId id, const Ma
   return d;
 }
 
-/// Factories of users are of one thread at a time.
-CostModelFactory one_at_a_time(const CostModelFactory& costs, std::mutex& one) {
-  return CostModelFactory{[&](const SearchSpace& space) -> std::unique_ptr<CostModel> {
-                            const std::lock_guard lock(one);
-                            auto made = costs(space);
-                            return made ? std::move(*made) : nullptr;
-                          },
-                          [&] {
-                            const std::lock_guard lock(one);
-                            return costs.problems();
-                          }};
-}
-
 /// Of scalar code that a compiler vectorises.
 std::string innermost_of(StatementId id, const Kernel& kernel, const HardwareModel& model) {
   if (!is_host_code(model)) return {};
@@ -277,21 +265,15 @@ class ScheduleRun {
     return options_.must_lower && (is_host_code(model_) || is_command_stream(model_)) && whole_.repeats.empty();
   }
 
-  /// Statements that lower alone are searched side by side, each as if it were the only one. Where an observer wants
-  /// the trials in order, the clock decides, or the strategy is a user's, one is searched after the other.
+  /// Statements that lower alone are searched side by side, each as if it were the only one.
   void search_ahead() {
     ahead_.resize(kernel_.statements.size());
-    if (!lower_alone() || workers_->jobs() == 1 || kernel_.statements.size() == 1 || options_.max_seconds > 0 ||
-        options_.watch || options_.executor || options_.user_strategy || is_user_strategy(options_.strategy))
+    if (!lower_alone() || workers_->jobs() == 1 || kernel_.statements.size() == 1 || !may_run_side_by_side(options_))
       return;
     std::mutex one;  // at a time: factories and observers of users
     const CostModelFactory costs = one_at_a_time(costs_, one);
     std::atomic<bool> stopped{false};
-    const auto progress = [&](std::int64_t evaluations, double best) {
-      const std::lock_guard lock(one);
-      if (!stopped && options_.progress && !options_.progress(evaluations, best)) stopped = true;
-      return !stopped;
-    };
+    const SearchProgress progress = one_at_a_time(options_.progress, one, stopped);
     const Schedule scalar_nests = result_.schedule;
     for_each_in_parallel(*workers_, kernel_.statements.size(), [&](std::size_t s) {
       const auto id = make_id<StatementId>(s);

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <limits>
 #include <map>
+#include <mutex>
+#include <set>
 #include <tuple>
 
 #include "driver/symbolic/edge_grids.h"
@@ -21,6 +24,8 @@
 #include "ir/symbolic/refusal.h"
 #include "isamap/scheduler.h"
 #include "program/packed_constants.h"
+#include "scheduler/side_by_side.h"
+#include "support/threads.h"
 
 namespace isamap {
 namespace {
@@ -246,7 +251,7 @@ class SampledPrices {
 
   const std::vector<Bindings>& samples() const { return samples_; }
   double at(std::size_t statement, const PlannedGrid& plan, std::size_t sample) {
-    const auto [known, is_new] = prices_.try_emplace({&plan, plan.next.size(), plan.stage, sample});
+    const auto [known, is_new] = prices_.try_emplace(key_of(plan, sample));
     if (is_new) known->second = price_of(plan, samples_[sample], lowered_[statement].costs());
     return known->second;
   }
@@ -255,6 +260,16 @@ class SampledPrices {
     for (std::size_t sample = 0; sample < samples_.size(); ++sample)
       for (std::size_t s = 0; s < candidate.grids.size(); ++s) costs[sample] += at(s, *candidate.grids[s], sample);
     return costs;
+  }
+  /// Of all grids that are planned, side by side.
+  void add(const std::vector<std::vector<PlannedGrid>>& statements, Workers& workers) {
+    for (std::size_t s = 0; s < statements.size(); ++s) {
+      const auto prices = for_each_in_parallel(workers, statements[s].size() * samples_.size(), [&](std::size_t n) {
+        return price_of(statements[s][n / samples_.size()], samples_[n % samples_.size()], lowered_[s].costs());
+      });
+      for (std::size_t n = 0; n < prices.size(); ++n)
+        prices_.try_emplace(key_of(statements[s][n / samples_.size()], n % samples_.size()), prices[n]);
+    }
   }
   /// At any sizes.
   double at(const GridCandidate& candidate, const Bindings& sizes) {
@@ -265,10 +280,15 @@ class SampledPrices {
   }
 
  private:
+  /// A grid, its schedules that are left, stage, and sample.
+  using Key = std::tuple<const PlannedGrid*, std::size_t, GridStage, std::size_t>;
+  static Key key_of(const PlannedGrid& plan, std::size_t sample) {
+    return {&plan, plan.next.size(), plan.stage, sample};
+  }
+
   std::vector<Bindings> samples_;
   std::vector<LoweredBlocks>& lowered_;
-  /// By grid, its schedules that are left, stage, and sample.
-  std::map<std::tuple<const PlannedGrid*, std::size_t, GridStage, std::size_t>, double> prices_;
+  std::map<Key, double> prices_;
 };
 
 /// Candidate n has the n-th grid of each statement, or its first one; the others have the cheapest ones at a sample.
@@ -337,6 +357,87 @@ Diagnostic no_program(const std::string& which, const Diagnostics& problems) {
       "bind sizes with --sizes");
 }
 
+/// The points at which schedules of a statement are searched, those with other positions.
+std::vector<BlockCounts> searched_counts(const GridShape& shape, const std::vector<SearchPoint>& points) {
+  std::vector<BlockCounts> all;
+  for (const SearchPoint& point : points) {
+    BlockCounts counts = counts_at(shape, point);
+    if (std::find(all.begin(), all.end(), counts) == all.end()) all.push_back(std::move(counts));
+  }
+  return all;
+}
+
+/// With symbolic dims fused to no others where the cheapest schedule would fuse them.
+Compilation searched_at(const GridShape& shape, const BlockCounts& counts, const HardwareModel& model,
+                        CompileOptions options) {
+  const Kernel kernel = kernel_with_constants(shape, counts, shape.kernel);
+  Compilation compiled = compile(kernel, model, options);
+  if (!compiled.scheduled || !fuses_axes(with_separate_lanes(compiled.scheduled->schedule), shape)) return compiled;
+  options.map.unfused = dims_of(shape);
+  Compilation unfused = compile(kernel, model, options);
+  return unfused.scheduled ? std::move(unfused) : std::move(compiled);
+}
+
+/// What grids are after their next stage.
+using AdvancedGrids = std::map<const PlannedGrid*, PlannedGrid>;
+
+/// What candidates cost at the sample that suits them best, by the cheapest one there.
+std::vector<double> least_regrets(const VersionQuestion& question) {
+  std::vector<double> regrets(question.costs.size(), illegal_price);
+  for (std::size_t s = 0; s < question.samples.size(); ++s) {
+    double best = illegal_price;
+    for (const auto& costs : question.costs) best = std::min(best, costs[s]);
+    for (std::size_t c = 0; c < regrets.size() && best > 0 && best < illegal_price; ++c)
+      regrets[c] = std::min(regrets[c], question.costs[c][s] / best);
+  }
+  return regrets;
+}
+
+/// The candidates of these versions at a stage, and others with the least regret for workers that would be idle: most
+/// of them get runs before the choice stands. None: there is nothing to be made.
+std::vector<const GridCandidate*> made_together(const std::vector<GuardedSchedule>& versions,
+                                                const std::vector<GridCandidate>& candidates, GridStage stage,
+                                                const VersionQuestion& question, int jobs, const AdvancedGrids& ahead) {
+  const auto is_open = [&](std::size_t c) {
+    const GridCandidate& one = candidates[c];
+    return one.legal && stage_of(one) == stage && !ahead.contains(one.grids.front());
+  };
+  std::set<std::size_t> chosen;
+  for (const GuardedSchedule& version : versions)
+    if (is_open(version.schedule)) chosen.insert(version.schedule);
+  std::vector<std::size_t> others;
+  for (std::size_t c = 0; c < candidates.size() && !chosen.empty() && stage == GridStage::planned; ++c)
+    if (is_open(c)) others.push_back(c);
+  const std::vector<double> regrets = least_regrets(question);
+  std::stable_sort(others.begin(), others.end(), [&](auto a, auto b) { return regrets[a] < regrets[b]; });
+  for (const std::size_t c : others)
+    if (chosen.size() < static_cast<std::size_t>(jobs)) chosen.insert(c);
+  std::vector<const GridCandidate*> together;
+  for (const std::size_t c : chosen) together.push_back(&candidates[c]);
+  return together;
+}
+
+/// Adds the grids of several candidates that are at a stage, made side by side; of one alone, its blocks are made so.
+/// `shapes`, `lowered`: by statement.
+void advance_ahead(const std::vector<const GridCandidate*>& candidates, GridStage stage,
+                   const std::vector<GridShape>& shapes, std::vector<LoweredBlocks>& lowered, AdvancedGrids& ahead) {
+  std::vector<std::pair<const PlannedGrid*, std::size_t>> plans;  // and their statements
+  for (const GridCandidate* one : candidates)
+    for (std::size_t s = 0; s < one->grids.size() && one->legal; ++s) {
+      const std::pair<const PlannedGrid*, std::size_t> plan{one->grids[s], s};
+      if (plan.first->stage == stage && !ahead.contains(plan.first) &&
+          std::find(plans.begin(), plans.end(), plan) == plans.end())
+        plans.push_back(plan);
+    }
+  if (plans.size() < 2) return;
+  auto advanced = for_each_in_parallel(lowered[0].workers(), plans.size(), [&](std::size_t n) {
+    PlannedGrid plan = *plans[n].first;
+    advance(plan, shapes[plans[n].second], lowered[plans[n].second]);
+    return plan;
+  });
+  for (std::size_t n = 0; n < plans.size(); ++n) ahead.emplace(plans[n].first, std::move(advanced[n]));
+}
+
 class BlockCompiler {
  public:
   BlockCompiler(const SymbolicKernel& kernel, const HardwareModel& model, const CompileOptions& options)
@@ -360,6 +461,7 @@ class BlockCompiler {
     points_ = search_points(kernel_, versions_.few, options_.most_versions >= 2 && !is_written());
     for (std::size_t s = 0; s < shapes_.size(); ++s)
       if (!find_grids(s)) return std::move(result_);
+    if (options_.versions.empty()) prices_.add(grids_, workers());
     candidates_ = find_candidates(grids_, prices_);
     result_.candidates = candidates_.size();
     choose();
@@ -373,21 +475,25 @@ class BlockCompiler {
     return false;
   }
 
-  /// The schedules of a statement at the search points, without equal ones, until `enough`; a hand-written one is the
-  /// only one.
-  std::vector<Schedule> schedules_of(std::size_t s, const std::function<bool(const Schedule&)>& enough) {
+  Workers& workers() const { return *options_.schedule.workers; }
+
+  /// The schedules of a statement at the search points, without equal ones; a hand-written one is the only one. Points
+  /// are searched side by side, or one after the other until `enough`.
+  std::vector<Schedule> schedules_of(std::size_t s, const std::function<bool(const Schedule&)>& enough = {}) {
     if (is_written()) return written_schedules(options_, s, shapes_.size());
     const GridShape& shape = shapes_[s];
+    const std::vector<BlockCounts> counts = searched_counts(shape, points_);
+    CompileOptions later = options_;
+    later.schedule.max_evaluations = std::min(later.schedule.max_evaluations, least_evaluations);
+    const auto searched = [&](std::size_t n) {
+      return searched_at(shape, counts[n], model_, n == 0 ? options_ : later);
+    };
+    std::vector<Compilation> ahead;
+    if (!enough && may_run_side_by_side(options_.schedule))
+      ahead = for_each_in_parallel(workers(), counts.size(), searched);
     std::vector<Schedule> schedules;
-    std::vector<BlockCounts> searched;
-    for (const SearchPoint& point : points_) {
-      const BlockCounts counts = counts_at(shape, point);
-      if (std::find(searched.begin(), searched.end(), counts) != searched.end()) continue;
-      CompileOptions options = options_;
-      if (!searched.empty())
-        options.schedule.max_evaluations = std::min(options.schedule.max_evaluations, least_evaluations);
-      searched.push_back(counts);
-      const Compilation compiled = searched_at(shape, counts, options);
+    for (std::size_t n = 0; n < counts.size(); ++n) {
+      const Compilation compiled = ahead.empty() ? searched(n) : std::move(ahead[n]);
       if (!compiled.scheduled) {
         refused(compiled.code, compiled.problems);
         continue;
@@ -395,19 +501,9 @@ class BlockCompiler {
       const Schedule found = with_kept_copies(shape, compiled.scheduled->schedule);
       if (std::find(schedules.begin(), schedules.end(), found) != schedules.end()) continue;
       schedules.push_back(found);
-      if (enough(found)) break;
+      if (enough && enough(found)) break;
     }
     return schedules;
-  }
-
-  /// With symbolic dims fused to no others where the cheapest schedule would fuse them.
-  Compilation searched_at(const GridShape& shape, const BlockCounts& counts, CompileOptions options) const {
-    const Kernel kernel = kernel_with_constants(shape, counts, shape.kernel);
-    Compilation compiled = compile(kernel, model_, options);
-    if (!compiled.scheduled || !fuses_axes(with_separate_lanes(compiled.scheduled->schedule), shape)) return compiled;
-    options.map.unfused = dims_of(shape);
-    Compilation unfused = compile(kernel, model_, options);
-    return unfused.scheduled ? std::move(unfused) : std::move(compiled);
   }
 
   bool is_written() const { return options_.hand_written || !options_.versions.empty(); }
@@ -442,7 +538,7 @@ class BlockCompiler {
     if (options_.most_versions < 2 || options_.hand_written) {
       find_one(s, grids);
     } else {
-      const std::vector<Schedule> schedules = schedules_of(s, [](const Schedule&) { return false; });
+      const std::vector<Schedule> schedules = schedules_of(s);
       for (const Schedule& schedule : schedules)
         for (const Schedule& one : schedules_to_plan(shape, schedule, model_))
           if (std::none_of(grids.begin(), grids.end(),
@@ -530,6 +626,8 @@ class BlockCompiler {
     for (const GuardedSchedule& version : versions)
       if (const GridCandidate& one = candidates_[version.schedule]; one.legal) least = std::min(least, stage_of(one));
     if (least == GridStage::printable) return false;
+    advance_ahead(made_together(versions, candidates_, least, question, workers().jobs(), ahead_), least, shapes_,
+                  lowered_, ahead_);
     for (const GuardedSchedule& version : versions) advance(version.schedule, least, question);
     return true;
   }
@@ -537,7 +635,12 @@ class BlockCompiler {
     GridCandidate& one = candidates_[candidate];
     for (std::size_t s = 0; s < one.grids.size() && one.legal; ++s) {
       PlannedGrid& plan = *one.grids[s];
-      if (plan.stage == stage) isamap::advance(plan, shapes_[s], lowered_[s]);
+      if (plan.stage == stage) {
+        if (auto made = ahead_.extract(&plan))
+          plan = std::move(made.mapped());
+        else
+          isamap::advance(plan, shapes_[s], lowered_[s]);
+      }
       if (why_.empty()) why_ = plan.why_not;
       if (is_refused(plan) && !is_written() && is_refused(grids_[s]) && may_be_loops(kernel_, s, options_))
         plan = plain_loops(kernel_, s, model_, options_, no_program("that was found", why_));
@@ -579,6 +682,7 @@ class BlockCompiler {
   std::vector<std::vector<PlannedGrid>> grids_;         ///< by statement
   std::vector<GridCandidate> candidates_;
   SampledPrices prices_;
+  AdvancedGrids ahead_;
   Diagnostics why_;  ///< the first reason against a grid
   SymbolicCompilation result_;
 };
@@ -588,7 +692,14 @@ class BlockCompiler {
 SymbolicCompilation compile_blocks(const SymbolicKernel& kernel, const HardwareModel& model,
                                    const CompileOptions& options) {
   const HardwareModel one = on_one_thread(model);
-  SymbolicCompilation compiled = BlockCompiler(kernel, one, options).run();
+  std::mutex lock;  // factories and observers of users are called by one thread at a time
+  std::atomic<bool> stopped{false};
+  CompileOptions side_by_side = options;
+  ScheduleOptions& schedule = side_by_side.schedule;
+  if (!schedule.workers) schedule.workers = std::make_shared<Workers>(schedule.jobs);
+  schedule.costs = one_at_a_time(options.schedule.costs, lock);
+  if (schedule.progress) schedule.progress = one_at_a_time(options.schedule.progress, lock, stopped);
+  SymbolicCompilation compiled = BlockCompiler(kernel, one, side_by_side).run();
   if (!compiled.program || thread_count(model) < 2) return compiled;
   share_cells(*compiled.program, model, options.schedule.costs);
   auto costs = costs_of_statements(*compiled.program, one, options.schedule.costs);

@@ -7,6 +7,8 @@
 #include "program/edge_shapes.h"
 #include "program/skipped_terms.h"
 #include "scheduler/nest/out_of_bounds.h"
+#include "scheduler/side_by_side.h"
+#include "support/threads.h"
 
 namespace isamap {
 namespace {
@@ -48,11 +50,21 @@ std::vector<Grid> edge_grids(const std::vector<GridShape>& shapes, const Hardwar
                              const CompileOptions& options) {
   std::vector<Grid> edges;
   double code = 0;
-  for (const GridShape& shape : shapes) {
-    auto edge = edge_grid(shape, most_edge_code / static_cast<double>(shapes.size()), model, options);
-    if (!edge || (code += code_of(*edge)) > most_edge_code) return {};
+  const auto made = [&](std::size_t n) {
+    return edge_grid(shapes[n], most_edge_code / static_cast<double>(shapes.size()), model, options);
+  };
+  const auto add = [&](std::optional<Grid> edge) {
+    if (!edge || (code += code_of(*edge)) > most_edge_code) return false;
     edges.push_back(std::move(*edge));
-  }
+    return true;
+  };
+  if (shapes.empty() || !add(made(0))) return {};  // where one fails, most others would, too
+  const bool side_by_side = options.schedule.workers && may_run_side_by_side(options.schedule);
+  std::vector<std::optional<Grid>> others;
+  if (side_by_side)
+    others = for_each_in_parallel(*options.schedule.workers, shapes.size() - 1, [&](auto n) { return made(n + 1); });
+  for (std::size_t n = 1; n < shapes.size(); ++n)
+    if (!add(side_by_side ? std::move(others[n - 1]) : made(n))) return {};
   return edges;
 }
 

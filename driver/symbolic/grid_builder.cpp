@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 #include "driver/symbolic/short_blocks.h"
 #include "isamap/scheduler.h"
@@ -15,6 +16,7 @@
 #include "program/packed_constants.h"
 #include "program/partial_moves.h"
 #include "program/tile_loops.h"
+#include "support/threads.h"
 
 namespace isamap {
 namespace {
@@ -29,6 +31,7 @@ constexpr double function_text = 40;       // loops and calls that a function co
 constexpr int shifted_samples = 4;         // tried where extents of a masked block cannot be told from others
 
 using BlockCounts = std::vector<std::int64_t>;
+using BlockOfCell = std::tuple<std::size_t, bool, const Schedule*>;  // cell, whether it adds to sums, schedule
 
 /// The order of the schedule's loops; reduced axes are innermost where it has none.
 std::vector<int> order_of(const Schedule& schedule, const std::vector<GridAxis>& axes) {
@@ -388,11 +391,68 @@ std::vector<DimRun> remainder_runs(std::int64_t tile, std::int64_t step,
   return runs;
 }
 
+/// The schedules of these lists, the cheapest first where the other axes have their likely extents.
+std::vector<const Schedule*> cheapest_first(const std::vector<const std::vector<Schedule>*>& lists, const Grid& grid,
+                                            std::size_t cell, const BlockCounts& remainder_steps,
+                                            LoweredBlocks& lowered) {
+  std::vector<const Schedule*> schedules;
+  for (const std::vector<Schedule>* list : lists)
+    for (const Schedule& schedule : *list) schedules.push_back(&schedule);
+  const PricedCell at = priced_cell(grid, cell, remainder_steps, lowered.model());
+  return cheapest_first(std::move(schedules), grid, at.counts, at.before, lowered.costs());
+}
+
+/// A cell of a grid, of which a block is made.
+struct GridCell {
+  const Grid& grid;
+  const std::vector<BlockCounts>& of_schedule;  ///< tiles by axis
+  const BlockCounts& remainder_steps;           ///< by axis
+  std::size_t cell = 0;
+  const BlockCounts& tiles;
+  bool adding = false;
+};
+
+/// Its block by a schedule; nothing: it does not lower, or serves other numbers of positions in another way.
+std::optional<Block> lowered_cell(const GridCell& of, const Schedule& schedule, LoweredBlocks& lowered) {
+  const GridShape& shape = of.grid.shape;
+  const HardwareModel& model = lowered.model();
+  for (const std::int64_t steps : sampled_block_steps) {
+    bool ambiguous = true;
+    for (int shift = 0; ambiguous && shift < shifted_samples; ++shift) {
+      BlockCounts counts;
+      for (std::size_t axis = 0; axis < shape.axes.size(); ++axis)
+        counts.push_back(of.tiles[axis] > 0
+                             ? walked(of.of_schedule[axis], of.tiles[axis], steps)
+                             : sample_of(run_of(shape.axes, of.cell, axis), of.remainder_steps[axis], shift));
+      const auto program = lowered.of(shape, schedule, counts, of.adding);
+      if (!program) break;
+      auto loops = tile_loops(*program, model, shape, counts, of.tiles);
+      if (!loops) break;
+      Block block{*program, schedule, std::move(loops->loops), std::move(loops->grown), {}};
+      ambiguous = false;
+      const auto again = [&](const BlockCounts& other) { return lowered.of(shape, schedule, other, of.adding); };
+      const MaskedCell masked{shape.axes, of.remainder_steps, of.cell, counts, of.tiles};
+      if (!add_masks(masked, model, again, block, ambiguous)) continue;
+      if (!mask_ends(block, shape, model) || !end_moves(block, shape, loops->partial, model)) return std::nullopt;
+      return block;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Without those that are served by the short tiles of another one, if that is worth it.
+std::vector<std::size_t> cells_of_their_own(const Grid& grid) {
+  std::vector<std::size_t> cells;
+  for (std::size_t cell = 0; cell < block_count(grid); ++cell)
+    if (cell_of_short_tiles(grid, cell).value_or(cell) == cell) cells.push_back(cell);
+  return cells;
+}
+
 class GridBuilder {
  public:
   /// `masks`: sums in lanes may be rounded up, with loads that end under a mask.
   GridBuilder(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules, bool masks)
-      : model_(lowered.model()), options_(lowered.options()), lowered_(lowered), schedules_(schedules), masks_(masks) {
+      : model_(lowered.model()), lowered_(lowered), schedules_(schedules), masks_(masks) {
     grid_.shape = shape;
     grid_.schedule = schedules.main;
   }
@@ -412,6 +472,7 @@ class GridBuilder {
       return refused(fmt::format("its tiles leave {} blocks of remainders; at most {} are made", block_count(grid_),
                                  most_blocks / 2));
     grid_.order = order_of(grid_.schedule, axes());
+    if (work == GridWork::blocks) make_ahead();
     for (const bool adding : {false, true})
       for (std::size_t cell = 0; (!adding || has_adding_cells(axes())) && cell < block_count(grid_); ++cell)
         if (work == GridWork::runs)
@@ -546,6 +607,26 @@ class GridBuilder {
     if (is_new) known->second = short_blocks_.serving(cell, false).has_value();
     return known->second;
   }
+  /// The blocks that are needed in any case, side by side: those that short tiles share, and of cells that share none,
+  /// each by the schedule that is tried first.
+  void make_ahead() {
+    const std::vector<std::size_t> cells = cells_of_their_own(grid_);
+    auto prices =
+        for_each_in_parallel(lowered_.workers(), cells.size(), [&](std::size_t n) { return priced(cells[n]); });
+    for (std::size_t n = 0; n < cells.size(); ++n) by_price_.try_emplace(cells[n], std::move(prices[n]));
+    std::vector<BlockOfCell> asked;
+    for (const bool adding : {false, true})
+      for (const std::size_t cell : cells) {
+        if (adding && only_starts(axes(), cell)) continue;
+        const auto schedules = schedules_of(cell, tiles_at(axes(), cell));
+        if (!schedules.empty()) asked.emplace_back(cell, adding, schedules.front());
+      }
+    auto blocks = for_each_in_parallel(lowered_.workers(), asked.size(), [&](std::size_t n) {
+      const auto& [cell, adding, schedule] = asked[n];
+      return block_of(cell, tiles_at(axes(), cell), adding, *schedule);
+    });
+    for (std::size_t n = 0; n < asked.size(); ++n) ahead_.emplace(asked[n], std::move(blocks[n]));
+  }
   bool add_block(std::size_t cell, bool adding) {
     if (adding && only_starts(axes(), cell)) {
       grid_.blocks.emplace_back();
@@ -574,16 +655,14 @@ class GridBuilder {
     if (all_tiles) schedules.insert(schedules.begin(), &grid_.schedule);
     return schedules;
   }
-  /// The schedules for remainders, the cheapest first where the other axes have their likely extents.
+  /// The schedules for remainders, the cheapest first.
   const std::vector<const Schedule*>& by_price(std::size_t cell) {
     const auto [known, is_new] = by_price_.try_emplace(cell);
-    std::vector<const Schedule*>& schedules = known->second;
-    if (!is_new) return schedules;
-    for (const std::vector<Schedule>* list : {&schedules_.remainders, &std::as_const(smaller_)})
-      for (const Schedule& schedule : *list) schedules.push_back(&schedule);
-    const PricedCell priced = priced_cell(grid_, cell, remainder_steps_, model_);
-    schedules = cheapest_first(std::move(schedules), grid_, priced.counts, priced.before, lowered_.costs());
-    return schedules;
+    if (is_new) known->second = priced(cell);
+    return known->second;
+  }
+  std::vector<const Schedule*> priced(std::size_t cell) const {
+    return cheapest_first({&schedules_.remainders, &smaller_}, grid_, cell, remainder_steps_, lowered_);
   }
   CellWork cell_work() {
     return {[this](std::size_t cell) { return by_price(cell); },
@@ -599,31 +678,11 @@ class GridBuilder {
   }
   std::optional<Block> block_of(std::size_t cell, const BlockCounts& tiles, bool adding,
                                 const Schedule& schedule) const {
-    for (const std::int64_t steps : sampled_block_steps) {
-      bool ambiguous = true;
-      for (int shift = 0; ambiguous && shift < shifted_samples; ++shift) {
-        BlockCounts counts;
-        for (std::size_t axis = 0; axis < axes().size(); ++axis)
-          counts.push_back(tiles[axis] > 0 ? walked(tiles_[axis], tiles[axis], steps)
-                                           : sample_of(run_of(cell, axis), remainder_steps_[axis], shift));
-        const auto program = lowered(schedule, counts, adding);
-        if (!program) break;
-        auto loops = tile_loops(*program, model_, grid_.shape, counts, tiles);
-        if (!loops) break;
-        Block block{*program, schedule, std::move(loops->loops), std::move(loops->grown), {}};
-        ambiguous = false;
-        const auto again = [&](const BlockCounts& other) { return lowered(schedule, other, adding); };
-        if (!add_masks({axes(), remainder_steps_, cell, counts, tiles}, model_, again, block, ambiguous)) continue;
-        if (!mask_ends(block, grid_.shape, model_) || !end_moves(block, grid_.shape, loops->partial, model_))
-          return std::nullopt;
-        return block;
-      }
-    }
-    return std::nullopt;
+    if (const auto made = ahead_.find({cell, adding, &schedule}); made != ahead_.end()) return made->second;
+    return lowered_cell({grid_, tiles_, remainder_steps_, cell, tiles, adding}, schedule, lowered_);
   }
 
   const HardwareModel& model_;
-  const CompileOptions& options_;
   LoweredBlocks& lowered_;
   const GridSchedules& schedules_;
   const bool masks_;
@@ -632,6 +691,7 @@ class GridBuilder {
   BlockCounts remainder_steps_;    ///< by axis: remainders are multiples of it
   std::vector<Schedule> smaller_;  ///< for blocks of remainders, with the smaller tiles of axes
   std::map<std::size_t, std::vector<const Schedule*>> by_price_;                    ///< by cell
+  std::map<BlockOfCell, std::optional<Block>> ahead_;                               ///< by `make_ahead`
   std::map<std::pair<std::vector<std::ptrdiff_t>, const Schedule*>, bool> lowers_;  ///< by kinds of runs
   std::map<std::vector<std::ptrdiff_t>, bool> shares_;                              ///< by kinds of runs
   std::set<std::pair<std::size_t, bool>> shared_;  ///< cells whose blocks serve others; adding ones
@@ -643,9 +703,8 @@ class GridBuilder {
 
 std::shared_ptr<const Program> LoweredBlocks::of(const GridShape& shape, const Schedule& schedule,
                                                  const std::vector<std::int64_t>& counts, bool adds) {
-  const auto [known, is_new] = known_.try_emplace(block_key(shape, schedule, counts, adds));
-  if (is_new) known->second = lowered_block(shape, schedule, counts, adds, model_, options_);
-  return known->second;
+  return known_.of(block_key(shape, schedule, counts, adds),
+                   [&] { return lowered_block(shape, schedule, counts, adds, model_, options_); });
 }
 
 Result<Grid> build_grid(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules, GridWork work) {

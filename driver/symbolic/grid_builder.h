@@ -2,11 +2,12 @@
 #pragma once
 // The grid of blocks of one statement by one schedule (include/isamap/symbolic_program.h), and what it costs.
 
-#include <map>
 #include <memory>
 #include <string>
 
 #include "driver/symbolic/grid_price.h"
+#include "driver/symbolic/kept_values.h"
+#include "support/threads.h"
 
 namespace isamap {
 
@@ -28,14 +29,19 @@ struct GridSchedules {
 };
 
 /// Programs of blocks of one statement, kept: schedules of several grids, and steps of one, ask for the same. And what
-/// they cost.
+/// they cost. Several threads may ask.
 class LoweredBlocks {
  public:
+  /// `options`: their factory of cost models is called by several threads.
   LoweredBlocks(const HardwareModel& model, const CompileOptions& options)
-      : model_(model), options_(options), costs_(model, options.schedule.costs) {}
+      : model_(model),
+        options_(options),
+        workers_(options.schedule.workers ? options.schedule.workers
+                                          : std::make_shared<Workers>(options.schedule.jobs)),
+        costs_(model, options.schedule.costs) {}
 
   const HardwareModel& model() const { return model_; }
-  const CompileOptions& options() const { return options_; }
+  Workers& workers() const { return *workers_; }
   BlockCosts& costs() { return costs_; }
   /// With so many positions along each axis; null: it does not lower. `shape`: of the statement, or rounded up.
   std::shared_ptr<const Program> of(const GridShape& shape, const Schedule& schedule,
@@ -44,8 +50,9 @@ class LoweredBlocks {
  private:
   const HardwareModel& model_;
   const CompileOptions& options_;
+  std::shared_ptr<Workers> workers_;
   BlockCosts costs_;
-  std::map<std::string, std::shared_ptr<const Program>> known_;  ///< by `block_key`
+  KeptValues<std::shared_ptr<const Program>> known_;  ///< by `block_key`
 };
 
 /// What is made of a grid: most of the time goes to its blocks.

@@ -146,20 +146,19 @@ std::string block_key(const GridShape& shape, const Schedule& schedule, const st
 }
 
 bool BlockCosts::is_legal(const GridShape& shape, const Schedule& schedule, const std::vector<std::int64_t>& counts) {
-  const auto [known, is_new] = legal_.try_emplace(block_key(shape, schedule, counts, false));
-  if (is_new) known->second = !has_errors(verify(schedule, block_kernel(shape, counts, false), model_));
-  return known->second;
+  return legal_.of(block_key(shape, schedule, counts, false),
+                   [&] { return !has_errors(verify(schedule, block_kernel(shape, counts, false), model_)); });
 }
 
 const Result<Cost>& BlockCosts::estimated(const GridShape& shape, const Schedule& schedule,
                                           const std::vector<std::int64_t>& counts, bool adds) {
-  const std::string key = block_key(shape, schedule, counts, adds);
-  if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  const PricedBlock block = priced_block(shape, counts, adds, schedule);
-  if (const auto fits = scheduled_kernel(block.kernel, block.schedule); !fits)  // lanes of more positions
-    return known_.emplace(key, fits.diagnostics()).first->second;
-  auto cost = evaluate(block.schedule, block.kernel, model_, costs_);
-  return known_.emplace(key, cost ? Result<Cost>(std::move(cost->total)) : cost.diagnostics()).first->second;
+  return known_.of(block_key(shape, schedule, counts, adds), [&]() -> Result<Cost> {
+    const PricedBlock block = priced_block(shape, counts, adds, schedule);
+    if (const auto fits = scheduled_kernel(block.kernel, block.schedule); !fits)  // lanes of more positions
+      return fits.diagnostics();
+    auto cost = evaluate(block.schedule, block.kernel, model_, costs_);
+    return cost ? Result<Cost>(std::move(cost->total)) : cost.diagnostics();
+  });
 }
 
 Result<Cost> BlockCosts::of(const GridShape& shape, const Schedule& schedule, const std::vector<std::int64_t>& counts,

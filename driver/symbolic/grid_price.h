@@ -5,9 +5,9 @@
 // Cells share the copies that their schedule packs before all loops (program/shared_copies.h). A cell that finds them
 // made costs what its positions add to the block before it: cost(both together) - cost(the block before it).
 
-#include <map>
 #include <string>
 
+#include "driver/symbolic/kept_values.h"
 #include "isamap/compile.h"
 #include "isamap/symbolic_program.h"
 #include "program/cell_shares.h"
@@ -40,6 +40,7 @@ std::string block_key(const GridShape& shape, const Schedule& schedule, const st
                       bool adds);
 
 /// Predicted costs of the blocks of one statement, kept: grids have blocks in common, and choices are made again.
+/// Several threads may ask.
 class BlockCosts {
  public:
   BlockCosts(const HardwareModel& model, const CostModelFactory& costs) : model_(model), costs_(costs) {}
@@ -59,8 +60,8 @@ class BlockCosts {
  private:
   const HardwareModel& model_;
   const CostModelFactory& costs_;
-  std::map<std::string, bool> legal_;          ///< by `block_key`
-  std::map<std::string, Result<Cost>> known_;  ///< by `block_key`
+  KeptValues<bool> legal_;          ///< by `block_key`
+  KeptValues<Result<Cost>> known_;  ///< by `block_key`
 };
 
 /// Axes along which the copies that the schedule packs first are the same.
