@@ -92,7 +92,8 @@ void isamap_wait_for_all(const isamap_member& member) {
 }
 
 // The others, if they are awake, execute the parts of this call from here. To wait for them pays for as long as the part
-// takes with them.
+// takes with them. Those that were woken when the run began and found nothing to execute sleep again, so they are woken
+// here, too.
 void isamap_join(isamap_member& member, const void* call, int from, double seconds) {
   isamap_team* const team = member.team;
   if (member.members > 1 || team == nullptr || team->members < 2) return;
@@ -102,6 +103,7 @@ void isamap_join(isamap_member& member, const void* call, int from, double secon
   if (team->awake.load() + 1 < team->members) {
     const double begun = isamap_clock(), longest = seconds < member.patience ? seconds : member.patience;
     double waited = 0;
+    if (longest > 0) isamap_change(team, team->word);
     while (team->awake.load() + 1 < team->members && waited < longest) {
       sched_yield();
       waited = isamap_clock() - begun;
