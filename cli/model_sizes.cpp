@@ -45,8 +45,10 @@ Bindings all_sizes(const ModelSizes& sizes, const Bindings& some) {
 }
 
 /// False: the problem is reported and `code` set.
-bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Exit& code) {
+bool build(const Options& given, const ModelSizes& sizes, SizedModel& made, Exit& code) {
   code = Exit::wrong_input;
+  Options options = given;
+  if (!set_threads(options, code)) return false;
   made.machine = load_target(options);
   if (!made.machine) return false;
   code = Exit::ok;
@@ -57,8 +59,6 @@ bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Ex
   if (sizes.facts.sizes.empty()) return not_possible({error("no size is symbolic")});
   if (!is_host_code(*made.machine))
     return not_possible({error(refused_for_all_sizes("those of '" + made.machine->name + "' are no C++"))});
-  if (options.onnx.threads > 1)
-    return not_possible({error("programs for all sizes have one thread", "leave --threads out")});
   Stopwatch watch;
   Options sample = options;
   sample.onnx.of_all_sizes = true;

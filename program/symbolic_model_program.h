@@ -20,6 +20,7 @@ struct SymbolicPartProgram {
   std::optional<Program> fixed;
   std::optional<SymbolicProgram> rows;
   std::string why_loops;  ///< of the part, if it is neither, or of one of its statements
+  double seconds = 0;     ///< predicted at the likely sizes; 0: unknown
 };
 
 /// An input, output or tensor between parts.
@@ -68,6 +69,7 @@ struct TimeLoop {
 struct SymbolicCall {
   std::string name;
   std::size_t program = 0;
+  double seconds = 0;  ///< of its program
   /// By buffer of the argument program, or by tensor of the kernel for loops.
   std::vector<SymbolicPlace> arguments;
   std::vector<SymbolicFill> fill;       ///< before the call

@@ -109,6 +109,7 @@ class FunctionPrinter {
     names_ = *around_.reserved;
     if (around_.from_caller) names_.unique(workspace_name);
     if (around_.team) names_.unique(member_name);
+    if (around_.team && !around_.from_caller) names_.unique(team_memory_name);
     if (around_.numbers != nullptr)
       for (const auto* list : {&around_.numbers->parameters, &around_.numbers->arrays})
         for (const std::string& parameter : *list) names_.unique(parameter);
@@ -234,6 +235,9 @@ class FunctionPrinter {
   std::string locals(const Touched& touched) {
     std::string stack, block;
     std::int64_t size = 0, on_stack = 0, most_aligned = 0;
+    const std::string memory = around_.from_caller ? fmt::format("static_cast<char*>({})", workspace_name)
+                               : around_.team      ? team_memory_name
+                                                   : "scratch.at";
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
       const Buffer& buffer = program_.buffers[b];
       const auto id = static_cast<std::int32_t>(b);
@@ -265,10 +269,8 @@ class FunctionPrinter {
         on_stack += length;
       } else {
         size = (size + align - 1) / align * align;
-        block +=
-            fmt::format("  {0}* const {1} = reinterpret_cast<{0}*>({2} + {3});{4}\n", type, buffers_[b],
-                        around_.from_caller ? std::string("static_cast<char*>(") + workspace_name + ")" : "scratch.at",
-                        size, about);
+        block += fmt::format("  {0}* const {1} = reinterpret_cast<{0}*>({2} + {3});{4}\n", type, buffers_[b], memory,
+                             size, about);
         size += length;
         most_aligned = std::max(most_aligned, align);
       }
@@ -281,7 +283,11 @@ class FunctionPrinter {
     if (block.empty()) return stack;
     around_.scratch = true;
     const std::int64_t page = size < large_page / 2 ? 4096 : large_page;
-    return stack + fmt::format("  static thread_local const Scratch scratch({});\n", round_up(size, page)) + block;
+    stack += fmt::format("  static thread_local const Scratch scratch({});\n", round_up(size, page));
+    if (around_.team)
+      stack += fmt::format("  char* const {} = static_cast<char*>({}({}, scratch.at));\n", team_memory_name,
+                           memory_of_first, member_name);
+    return stack + block;
   }
   const Program& program_;
   const HardwareModel& model_;

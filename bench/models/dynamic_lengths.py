@@ -5,7 +5,8 @@
 compiled by the flags that the emitted files state and loaded into this process, pinned to one processor, with ONNX
 Runtime's session of the file with open sizes. Rounds are interleaved, the shortest of them counts. Prints the ratios by
 size and a table. --prepare emits and compiles only, --measure takes what is there: so that a machine that others use is
-held for the calls alone. Exit code 1: outputs differ.
+held for the calls alone. --threads 2 gives all of them two threads and as many processors, and adds the program for all
+lengths on one thread, whose bytes must be the same. Exit code 1: outputs differ.
 """
 import argparse
 import ctypes
@@ -129,31 +130,40 @@ def bench(model, options):
     values = options.sizes or values
     stated = [f"{n}={v}" for n, v in fixed.items()]
     place = os.path.join(options.out, name)
-    whole = Program(options, path, os.path.join(place, "dynamic"), ["--dims", ",".join(stated + [f"{symbol}={facts}"])])
-    own = {v: Program(options, path, os.path.join(place, f"at_{v}"), ["--sizes", ",".join(stated + [f"{symbol}={v}"])])
-           for v in values}
+    on = ["--threads", str(options.threads)] if options.threads > 1 else []
+    of_all = ["--dims", ",".join(stated + [f"{symbol}={facts}"])]
+    whole = Program(options, path, os.path.join(place, "dynamic"), of_all + on)
+    alone = Program(options, path, os.path.join(place, "one_thread"), of_all) if on else None
+    own = {v: Program(options, path, os.path.join(place, f"at_{v}"),
+                      ["--sizes", ",".join(stated + [f"{symbol}={v}"])] + on) for v in values}
     if options.prepare:
         return None
-    os.sched_setaffinity(0, {options.processor})
+    os.sched_setaffinity(0, set(range(options.processor, options.processor + options.threads)))
     rows, good = [], True
-    whole.load(inputs_of(path, {**fixed, symbol: values[0]}), symbol, values[0])
+    for program in [whole] + [alone] * bool(on):
+        program.load(inputs_of(path, {**fixed, symbol: values[0]}), symbol, values[0])
     for value in values:
         given = inputs_of(path, {**fixed, symbol: value})
         whole.bind(given, symbol, value)
         own[value].load(given, symbol, value)
         candidates = {"ours": whole.run, "own": own[value].run}
         try:
-            candidates["onnxruntime"] = bench_models.onnxruntime_peer(path, given, 1)
+            candidates["onnxruntime"] = bench_models.onnxruntime_peer(path, given, options.threads)
         except ImportError as problem:
             print(f"  onnxruntime: {problem}")
         difference = max(largest_difference(whole.run(), run()) for n, run in candidates.items() if n != "ours")
         good = good and difference <= 1e-3
+        if alone:
+            alone.bind(given, symbol, value)
+            candidates["alone"] = alone.run
+            good = good and largest_difference(whole.run(), alone.run()) == 0
         best = shortest(candidates, options.seconds)
         peer = best.get("onnxruntime", math.nan)
         rows.append((value, best["ours"], best["ours"] / best["own"], peer / best["ours"]))
         print(f"  {symbol} = {value}: {1e3 * best['ours']:.3f} ms, own {1e3 * best['own']:.3f} ms, ONNX Runtime "
               f"{1e3 * peer:.3f} ms; {rows[-1][2]:.3f} of own, {rows[-1][3]:.2f} times as fast as ONNX Runtime; "
-              f"difference {difference:.1e}", flush=True)
+              f"difference {difference:.1e}"
+              + (f"; one thread {1e3 * best['alone']:.3f} ms" if alone else ""), flush=True)
     static = sum(p.about["cpu_seconds"] for p in own.values()) / len(own)
     mean = [bench_models.geometric_mean([row[n] for row in rows]) for n in (2, 3)]
     print(f"| {name} | {mean[0]:.3f} | {max(r[2] for r in rows):.3f} | {mean[1]:.2f} | {min(r[3] for r in rows):.2f} | "
@@ -169,6 +179,7 @@ def main():
     parser.add_argument("--target", default="x86_avx512")
     parser.add_argument("--seconds", type=float, default=3, help="of each size")
     parser.add_argument("--processor", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--model", action="append", default=[], help="of the list in this file")
     parser.add_argument("--sizes", type=int, nargs="*", default=[], help="others than those of the list")
     parser.add_argument("--prepare", action="store_true", help="emit and compile only")

@@ -172,7 +172,8 @@ class SymbolicLinker : PlacedTensors {
 
   Diagnostics whole_part(std::size_t p) {
     const Computed part = computed(with_.kernels[p].sample);
-    SymbolicCall made{made_.parts[p].name, made_.parts[p].program, {}, {}, {}};
+    SymbolicCall made{
+        made_.parts[p].name, made_.parts[p].program, linked().programs[made_.parts[p].program].seconds, {}, {}, {}};
     begin_sums(part, made);
     const auto& recurrent = with_.recurrent[p];
     auto problems = recurrent ? add_arguments(
@@ -286,7 +287,7 @@ class SymbolicLinker : PlacedTensors {
     const Part& part = made_.plan.parts[c];
     const Computed computes = computed(bands.kernels[step.kernel].sample);
     const SlicedConstants slices = sliced_constants(kernel_, part, bands.schedule, loop, s);
-    SymbolicCall made{made_.parts[c].name, bands.programs[step.kernel], {}, {}, {}};
+    SymbolicCall made{made_.parts[c].name, bands.programs[step.kernel], 0, {}, {}, {}};
     begin_sums(computes, made);
     auto problems = add_arguments(
         computes, slices,

@@ -10,6 +10,7 @@
 
 #include "driver/symbolic/grid_versions.h"
 #include "isamap/scheduler.h"
+#include "program/cell_shares.h"
 #include "program/row_loops.h"
 
 namespace isamap {
@@ -278,6 +279,26 @@ bool passes_take_time(const SymbolicKernel& kernel, const Rows& rows, const Hard
   for (std::size_t t = 0; t < kernel.sample.tensors.size(); ++t)
     if (!rows.factor.contains(make_id<TensorId>(t))) all += byte_count(kernel.sample.tensors[t]);
   return all > kept_nearest(model);
+}
+
+LongestShare longest_share(const RowVersion& version, std::int64_t rows) {
+  const CellShares& shares = version.shares;
+  if (shares.threads < 2 || rows < 1) return {rows, 0};
+  const std::int64_t pieces = pieces_of(version, rows);
+  const double cycles = shares.costs.front().cycles * static_cast<double>(rows);
+  const std::int64_t count = shares_of(pieces, cycles, shares.threads, shares.start);
+  if (count < 2) return {rows, 0};
+  const std::int64_t tile = version.parts[first_remainder(version.parts) - 1].rows;
+  return {std::min(rows, (pieces + count - 1) / count * tile), shares.start};
+}
+
+bool has_loops_on(const std::vector<Node>& nodes, const std::string& unit) {
+  return std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {
+    if (const auto* loop = std::get_if<Loop>(&node.is))
+      return loop->trip > 1 && (loop->unit == unit || has_loops_on(loop->body, unit));
+    const auto* guard = std::get_if<Guard>(&node.is);
+    return guard != nullptr && (has_loops_on(guard->then, unit) || has_loops_on(guard->otherwise, unit));
+  });
 }
 
 bool same_packing(const std::vector<RowPart>& parts, const std::vector<RowPart>& others) {

@@ -23,6 +23,7 @@ class RowParts {
       : kernel_(kernel), model_(model), options_(options), rows_(std::move(rows)) {}
 
   const Rows& rows() const { return rows_; }
+  const HardwareModel& machine() const { return model_; }
   /// The kernel of so many rows.
   Kernel block(std::int64_t rows) const;
   /// Where parts would pack their constants in several ways, none packs them ahead of time.
@@ -66,6 +67,16 @@ class RowParts {
   Rows rows_;
   bool packs_ = true;
 };
+
+/// The longest of the shares of so many rows on threads, and cycles to start them; all rows where there is one.
+struct LongestShare {
+  std::int64_t rows = 0;
+  double start = 0;
+};
+LongestShare longest_share(const RowVersion& version, std::int64_t rows);
+
+/// Is a loop of several steps on this unit?
+bool has_loops_on(const std::vector<Node>& nodes, const std::string& unit);
 
 /// Do all of them pack the same constants in the same way ahead of time?
 bool same_packing(const std::vector<RowPart>& parts, const std::vector<RowPart>& others);

@@ -26,7 +26,11 @@ constexpr std::int64_t few_rows = 8;     // and those for few at so many
 class SymbolicCompiler {
  public:
   SymbolicCompiler(const SymbolicKernel& kernel, const HardwareModel& model, const CompileOptions& options, Rows rows)
-      : kernel_(kernel), model_(model), options_(options), parts_(kernel, model, options, std::move(rows)) {}
+      : kernel_(kernel), model_(model), options_(options), parts_(kernel, model, options, rows) {
+    if (thread_count(model) < 2) return;
+    one_thread_ = on_one_thread(model);
+    alone_.emplace(kernel, *one_thread_, options, std::move(rows));
+  }
 
   SymbolicCompilation run() {
     const std::int64_t most = Facts(kernel_.facts).interval(parts_.rows().count)->high;
@@ -129,61 +133,120 @@ class SymbolicCompiler {
       }
       std::vector<RowPart> needed = needed_of(parts, most);
       std::vector<RowPart> first = parts_.remainders_first(schedule, parts, most);
-      result_.program->versions.push_back({written.when, std::move(needed), std::move(first)});
-      result_.schedules.push_back(schedule);
+      FoundVersion found{{written.when, std::move(needed), std::move(first)}, schedule, 0};
+      share_rows(found, row_blocks[0]);
+      result_.program->versions.push_back(std::move(found.version));
+      result_.schedules.push_back(std::move(found.schedule));
       result_.found_at.push_back(0);
     }
     return true;
   }
 
-  /// The version for any number of rows.
-  bool version(std::int64_t rows) {
-    Compilation compiled = compile(parts_.block(rows), model_, options_);
-    if (!compiled.program) return fail(compiled.code, compiled.problems);
-    Schedule schedule = compiled.scheduled->schedule;
-    std::vector<RowPart> parts = parts_.walking_with_fewer_prefetches(schedule);
+  /// A version without guard, its schedule, and the rows that it was searched at.
+  struct FoundVersion {
+    RowVersion version;
+    Schedule schedule;
+    std::int64_t found_at = 0;
+  };
+
+  /// By a search on the machine of `parts`; nothing: there is none, which is the result.
+  std::optional<FoundVersion> found_version(RowParts& parts, std::int64_t rows) {
+    Compilation compiled = compile(parts.block(rows), parts.machine(), options_);
+    if (!compiled.program) return fail(compiled.code, compiled.problems), std::nullopt;
+    FoundVersion found;
+    found.schedule = compiled.scheduled->schedule;
+    std::vector<RowPart> list = parts.walking_with_fewer_prefetches(found.schedule);
     const std::int64_t most = largest_rows({});
-    const bool in_blocks = parts.empty();
-    if (in_blocks) parts = parts_.blocks(schedule, most);
-    if (parts.empty() && parts_.packs()) {  // blocks pack their constants in several ways: pack none
-      parts_.pack_nothing();
-      return version(rows);
+    const bool in_blocks = list.empty();
+    if (in_blocks) list = parts.blocks(found.schedule, most);
+    if (list.empty() && parts.packs()) {  // blocks pack their constants in several ways: pack none
+      parts.pack_nothing();
+      return found_version(parts, rows);
     }
-    if (parts.empty())
+    if (list.empty())
       return fail(Exit::limit, {error(refused_for_all_sizes("a block of rows has no schedule that lowers"),
-                                      "bind sizes with --sizes")});
+                                      "bind sizes with --sizes")}),
+             std::nullopt;
+    found.version.remainder_first = parts.remainders_first(found.schedule, list, most);
+    const bool searched_here = !in_blocks || found.schedule.nests == compiled.scheduled->schedule.nests;
+    found.found_at = searched_here ? rows : list.front().rows;
+    found.version.parts = needed_of(std::move(list), most);
+    share_rows(found, rows);
+    return found;
+  }
+
+  /// Where no loop inside of its tiles is distributed, the rows are.
+  void share_rows(FoundVersion& found, std::int64_t rows) const {
+    const auto unit = threads_of_programs(model_);
+    if (!unit || has_loops_on(main_part(found.version).program.body, model_.unit(*unit).name)) return;
+    const auto cycles = parts_.price(found.schedule, rows);
+    if (!cycles || rows < 1) return;
+    CellShares& shares = found.version.shares;
+    shares.threads = thread_count(model_);
+    shares.start = model_.unit(*unit).threads.start;
+    shares.costs = {
+        {std::stod(fmt::format("{:.3g}", *cycles / static_cast<double>(rows))), {1, {parts_.rows().count}}}};
+  }
+
+  /// Predicted cycles of so many rows, those of the longest share.
+  std::optional<double> price(const Schedule& schedule, const RowVersion& version, std::int64_t rows) const {
+    const LongestShare share = longest_share(version, rows);
+    const auto cycles = parts_.price(schedule, share.rows);
+    return cycles ? std::optional(*cycles + share.start) : std::nullopt;
+  }
+
+  /// The version for any number of rows. On several threads there are two: loops inside of its tiles are distributed
+  /// over them, as over columns, or its rows are. A loop over rows that is distributed inside has no trip that may be
+  /// any number.
+  bool version(std::int64_t rows) {
+    auto found = found_version(parts_, rows);
+    if (alone_) {
+      auto other = found_version(*alone_, rows);
+      const auto now = found ? price(found->schedule, found->version, rows) : std::nullopt;
+      const auto then = other ? price(other->schedule, other->version, rows) : std::nullopt;
+      if (!found || (then && (!now || *then < *now))) found = std::move(other);
+    }
+    if (!found) return false;
+    result_ = {};
     start_program();
-    std::vector<RowPart> first = parts_.remainders_first(schedule, parts, most);
-    const bool searched_here = !in_blocks || schedule.nests == compiled.scheduled->schedule.nests;
-    result_.found_at.push_back(searched_here ? rows : parts.front().rows);
-    result_.program->versions.push_back({{}, needed_of(std::move(parts), most), std::move(first)});
-    result_.schedules.push_back(std::move(schedule));
+    result_.found_at.push_back(found->found_at);
+    result_.program->versions.push_back(std::move(found->version));
+    result_.schedules.push_back(std::move(found->schedule));
     return true;
   }
 
   /// A version for few rows, if its schedule is another one and the model says that it is better there.
   void add_few(std::int64_t many) {
-    if (options_.hand_written || many <= 2 * few_rows) return;
-    Compilation compiled = compile(parts_.block(few_rows), model_, options_);
-    if (!compiled.program || compiled.scheduled->schedule.nests == result_.schedules[0].nests) return;
-    const Schedule& few = compiled.scheduled->schedule;
+    if (options_.hand_written || many <= 2 * few_rows || add_few(parts_, many)) return;
+    if (alone_) add_few(*alone_, many);
+  }
+  bool add_few(const RowParts& parts, std::int64_t many) {
+    Compilation compiled = compile(parts.block(few_rows), parts.machine(), options_);
+    if (!compiled.program || compiled.scheduled->schedule.nests == result_.schedules[0].nests) return false;
+    FoundVersion few{{}, compiled.scheduled->schedule, few_rows};
+    few.version.parts = parts.walking(few.schedule);
+    if (few.version.parts.empty()) return false;
+    share_rows(few, few_rows);
     const std::int64_t bound = crossover(few, many);
-    if (bound < 1) return;
-    std::vector<RowPart> parts = parts_.walking(few);
-    std::erase_if(parts, [&](const RowPart& part) { return part.rows > bound; });
-    const auto missing = uncovered_rows({{}, parts});
-    if (missing && *missing <= bound) return;
-    if (parts.empty() || !same_packing(parts, result_.program->versions[0].parts)) return;
-    result_.program->versions.insert(result_.program->versions.begin(), {{at_most(bound)}, std::move(parts)});
-    result_.schedules.insert(result_.schedules.begin(), few);
+    if (bound < 1) return false;
+    std::erase_if(few.version.parts, [&](const RowPart& part) { return part.rows > bound; });
+    const auto missing = uncovered_rows(few.version);
+    if (missing && *missing <= bound) return false;
+    SymbolicProgram& program = *result_.program;
+    if (few.version.parts.empty() || !same_packing(few.version.parts, program.versions[0].parts)) return false;
+    few.version.when = {at_most(bound)};
+    program.versions.insert(program.versions.begin(), std::move(few.version));
+    result_.schedules.insert(result_.schedules.begin(), std::move(few.schedule));
     result_.found_at.insert(result_.found_at.begin(), few_rows);
+    return true;
   }
 
   /// The largest number of rows up to which the schedule for few is cheaper wherever the two were priced; 0: nowhere.
-  std::int64_t crossover(const Schedule& few, std::int64_t many) const {
+  std::int64_t crossover(const FoundVersion& few, std::int64_t many) const {
     std::int64_t bound = 0;
     for (std::int64_t rows = 1; rows <= std::min<std::int64_t>(many, 32); ++rows) {
-      const auto a = parts_.price(few, rows), b = parts_.price(result_.schedules[0], rows);
+      const auto a = price(few.schedule, few.version, rows);
+      const auto b = price(result_.schedules[0], result_.program->versions[0], rows);
       if (!a || (b && *b <= *a)) {
         if (a && b && *b == *a) continue;
         break;
@@ -196,6 +259,8 @@ class SymbolicCompiler {
   const HardwareModel& model_;
   const CompileOptions& options_;
   RowParts parts_;
+  std::optional<HardwareModel> one_thread_;  ///< of a machine with several
+  std::optional<RowParts> alone_;            ///< by schedules of it
   SymbolicCompilation result_;
 };
 
@@ -280,9 +345,14 @@ std::optional<Cost> predicted_at(const SymbolicCompilation& compiled, const Hard
   }
   const auto kernel = isamap::bind(compiled.program->kernel, sizes);
   if (!kernel) return std::nullopt;
-  if (auto whole = cost_at(compiled.schedules[version], *kernel, model, costs)) return whole;
-  return cost_of_parts(*compiled.program, compiled.program->versions[version], evaluate(compiled.program->rows, sizes),
-                       model, costs);
+  const RowVersion& chosen = compiled.program->versions[version];
+  const std::int64_t rows = evaluate(compiled.program->rows, sizes);
+  const LongestShare share = longest_share(chosen, rows);
+  std::optional<Cost> cost;
+  if (share.rows == rows) cost = cost_at(compiled.schedules[version], *kernel, model, costs);
+  if (!cost) cost = cost_of_parts(*compiled.program, chosen, share.rows, model, costs);
+  if (cost) cost->cycles += share.start;
+  return cost;
 }
 
 }  // namespace isamap

@@ -14,6 +14,7 @@
 #include "driver/symbolic/symbolic_bands.h"
 #include "frontends/layers.h"
 #include "frontends/lifted_sizes.h"
+#include "hwdesc/model/one_thread.h"
 #include "isamap/compile.h"
 #include "support/stopwatch.h"
 #include "support/threads.h"
@@ -94,6 +95,9 @@ SymbolicPartProgram compiled_part(SymbolicKernel kernel, const HardwareModel& ma
     CompileOptions one = options;
     one.most_versions = 1;  // a model has many parts
     SymbolicCompilation made = compile_symbolic(kernel, machine, one);
+    if (made.program && thread_count(machine) > 1)
+      if (const auto cost = predicted_at(made, machine, kernel.at, options.schedule.costs))
+        code.seconds = cost->cycles / machine.clock_hz;
     const PlainLoops* const loops = made.program ? loops_in(*made.program) : nullptr;
     const auto is_loops = [](const Grid& grid) { return grid.loops.has_value(); };
     if (loops != nullptr) code.why_loops = loops->why;
@@ -105,6 +109,7 @@ SymbolicPartProgram compiled_part(SymbolicKernel kernel, const HardwareModel& ma
       code.why_loops = made.problems.empty() ? "no schedule" : made.problems.front().message;
   } else if (Compilation made = compile(kernel.sample, machine, options); made.program) {
     code.fixed = std::move(*made.program);
+    code.seconds = made.scheduled ? made.scheduled->cost.cycles / machine.clock_hz : 0;
   } else {
     code.why_loops = made.problems.empty() ? "no schedule" : made.problems.front().message;
   }

@@ -280,6 +280,8 @@ struct RowVersion {
   /// Tiles of the last part with loops and 1, 2, .. rows before them, in one pass over the tensors without rows
   /// (program/row_loops.h); by the number of these rows, for each that a tile leaves. None: a second pass.
   std::vector<RowPart> remainder_first = {};
+  /// The rows are distributed over threads, between tiles. One thread: loops inside of parts are, or nothing is.
+  CellShares shares = {};
 };
 
 struct SymbolicProgram {
@@ -298,6 +300,12 @@ struct SymbolicProgram {
 /// The part whose schedule is the version's: the first that serves any number of tiles, else the largest block. Others
 /// may have schedules of their own (`Program::schedule_text`). The version has parts.
 const RowPart& main_part(const RowVersion& version);
+/// The first of the parts that serve one remainder each; all others take as many of their tiles as there are.
+std::size_t first_remainder(const std::vector<RowPart>& parts);
+/// Does this part take the rows that its tiles leave, too, in one pass (`remainder_first`)?
+bool takes_remainder(const RowVersion& version, std::size_t part);
+/// Pieces that shares of so many rows consist of: the smallest of these tiles.
+std::int64_t pieces_of(const RowVersion& version, std::int64_t rows);
 /// Rows of the parts with another schedule than the version's.
 std::vector<std::int64_t> parts_with_own_schedule(const RowVersion& version);
 

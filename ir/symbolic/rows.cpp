@@ -151,6 +151,28 @@ const RowPart& main_part(const RowVersion& version) {
   return loops == version.parts.end() ? version.parts.front() : *loops;
 }
 
+std::size_t first_remainder(const std::vector<RowPart>& parts) {
+  std::size_t first = parts.size();
+  while (first > 0 && parts[first - 1].loops.empty() &&
+         parts[first - 1].rows == static_cast<std::int64_t>(parts.size() - first) + 1)
+    --first;
+  // The first of them takes one block only where the part before it leaves no more.
+  const bool is_alone = first < parts.size() && (first == 0 || parts[first - 1].rows != parts[first].rows + 1);
+  return is_alone ? first + 1 : first;
+}
+
+bool takes_remainder(const RowVersion& version, std::size_t part) {
+  const std::vector<RowPart>& parts = version.parts;
+  if (version.remainder_first.empty() || parts[part].loops.empty()) return false;
+  return part + 1 == first_remainder(parts) || parts[part + 1].loops.empty();
+}
+
+std::int64_t pieces_of(const RowVersion& version, std::int64_t rows) {
+  const std::size_t tiles = first_remainder(version.parts);
+  const std::int64_t tile = tiles == 0 ? rows : version.parts[tiles - 1].rows;
+  return tile == 0 ? 0 : (rows + tile - 1) / tile;
+}
+
 std::vector<std::int64_t> parts_with_own_schedule(const RowVersion& version) {
   std::vector<std::int64_t> rows;
   const std::string& schedule = main_part(version).program.schedule_text;

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "backends/cpp/model/sized_model.h"
 #include "backends/cpp/plain_loops.h"
 #include "driver/plan/plan_model.h"
 #include "driver/symbolic/recurrent_parts.h"
@@ -24,8 +25,10 @@
 namespace isamap {
 namespace {
 
-HardwareModel model_machine(const std::string& name = "scalar_c") {
-  return load_hardware(name, {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"})->model;
+HardwareModel model_machine(const std::string& name = "scalar_c", const std::string& cores = "") {
+  LoadOptions options;
+  if (!cores.empty()) options.params = {{"cores", cores}};
+  return load_hardware(name, {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"}, options)->model;
 }
 
 /// Scores of rows against each other, a table of positions, and a mean over all rows. `shift`: what is wrong at some
@@ -61,8 +64,8 @@ struct Compiled {
 
   explicit Compiled(
       const std::string& dims, Model (*model_at)(std::int64_t) = [](std::int64_t n) { return scores_at(n); },
-      const std::vector<BandGroup>& bands = {}, const std::string& target = "scalar_c")
-      : machine(model_machine(target)) {
+      const std::vector<BandGroup>& bands = {}, const std::string& target = "scalar_c", const std::string& cores = "")
+      : machine(model_machine(target, cores)) {
     sampled = *sample_model(*size_facts_of(dims),
                             [&](const Bindings& at, const ValuesOfSizes&) { return model_at(at.at("N")); });
     SymbolicModelOptions options;
@@ -124,6 +127,59 @@ mean: Y[i,k] = X[i,k] * {1} over i: {0}, k: 6
 whole: Z[i,k] = Y[i,k] * {0} over i: {0}, k: 6
 )",
                                            n, 1.0 / static_cast<double>(n))));
+}
+
+/// Shares for any work, however little.
+void start_for_nothing(SymbolicModelProgram& program) {
+  for (SymbolicPartProgram& part : program.programs) {
+    if (!part.rows) continue;
+    for (RowVersion& version : part.rows->versions) version.shares.start = -1;
+    for (Grid& grid : part.rows->grids) grid.shares.start = -1;
+  }
+}
+
+/// Parts of rows, of grids and plain loops; products by weights that are distributed along columns.
+Model mixed_at(std::int64_t n) {
+  Model model = model_of(fmt::format(R"(kernel mixed
+tensor X: f32[{0},24]
+tensor W: f32[24,40] constant
+tensor A: f32[{0},40]
+tensor S: f32[{0},{0}]
+tensor T: f32[{0},40]
+tensor N: f32[{0},40]
+tensor Y: f32[{0},40]
+product: A[i,j] += X[i,k] * W[k,j] over i: {0}, j: 40, k: 24
+score: S[i,j] += A[i,k] * A[j,k] over i: {0}, j: {0}, k: 40
+mix: T[i,k] += S[i,j] * A[j,k] over i: {0}, k: 40, j: {0}
+number: N[i,k] = T[i,k] * f32(value(i)) over i: {0}, k: 40
+scale: Y[i,k] = N[i,k] * 0.001 + A[i,k] over i: {0}, k: 40
+)",
+                                     n));
+  auto table = std::make_shared<TensorData>(make_data(model.kernel.tensors[1]));
+  for (std::int64_t i = 0; i < table->count(); ++i) table->set(i, {double(i % 13 - 6) / 16, 0});
+  Weight weight;
+  weight.tensor = make_id<TensorId>(1);
+  weight.values = table;
+  model.weights = {weight};
+  return with_origins(std::move(model));
+}
+
+TEST(SymbolicModels, ATeamExecutesThem) {
+  for (const char* const cores : {"3", "2"}) {
+    Compiled compiled("N=1..70@24", mixed_at, {}, "x86_avx2", cores);
+    if (availability(compiled.machine).how != ExecutionMode::native) GTEST_SKIP() << "no AVX2 here";
+    start_for_nothing(compiled.parts.program);
+    compiled.runner = make_symbolic_model_runner(compiled.parts.program, compiled.machine);
+    const auto unit = print_symbolic_model(compiled.parts.program, compiled.machine);
+    ASSERT_TRUE(unit) << render(unit.diagnostics());
+    EXPECT_NE(unit->text.find("share += team.members"), std::string::npos) << "nothing is distributed";
+    EXPECT_EQ(unit->text.find("#pragma omp"), std::string::npos) << "models have threads of their own";
+    for (const std::int64_t n : {1, 2, 7, 24, 45, 70}) {
+      const ModelRun run = compiled.run(n, mixed_at(n));
+      EXPECT_EQ(static_cast<int>(run.code), 0) << n << ": " << render(run.problems);
+    }
+    EXPECT_EQ(compiled.runner->compilations(), 1);
+  }
 }
 
 TEST(SymbolicModels, RowsThatComputeWithASize) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grids whose cells are distributed over threads: the same bytes for any number of them, the shares that prices count,
-// and none where the work is too little.
+// Grids whose cells, and rows that are distributed over threads: the same bytes for any number of them, the shares that
+// prices count, and none where the work is too little.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -19,14 +19,16 @@
 namespace isamap {
 namespace {
 
+HardwareModel cores(const char* count) {
+  LoadOptions options;
+  options.params = {{"cores", count}};
+  auto loaded = load_hardware("x86_avx2", {ISAMAP_SOURCE_DIR "/hardware_models"}, options);
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  return loaded->model;
+}
+
 const HardwareModel& three_cores() {
-  static const HardwareModel model = [] {
-    LoadOptions options;
-    options.params = {{"cores", "3"}};
-    auto loaded = load_hardware("x86_avx2", {ISAMAP_SOURCE_DIR "/hardware_models"}, options);
-    EXPECT_TRUE(loaded) << render(loaded.diagnostics());
-    return loaded->model;
-  }();
+  static const HardwareModel model = cores("3");
   return model;
 }
 
@@ -45,6 +47,31 @@ compute:
   - Y[i,j] = D[i,j] * S[i]
 )";
 
+/// Weights that exceed the nearest cache: remainders of rows are in the pass of the tiles.
+const std::string rows_by_weights = R"(kernel: rows
+dims: {M: {min: 0, max: 300, likely: 64}, N: 70, K: 300}
+tensors: {A: {shape: [M, K]}, B: {shape: [K, N], constant: true}, C: {shape: [M, N]}}
+compute:
+  - C[i,j] += A[i,k] * B[k,j]
+)";
+
+const std::string softmax_of_rows = R"(kernel: rows
+dims: {M: {min: 0, max: 4096, likely: 64}, N: 37}
+tensors: {X: {shape: [M, N]}, H: {shape: [M]}, E: {shape: [M, N]}, L: {shape: [M]}, Y: {shape: [M, N]}}
+compute:
+  - H[i] max= X[i,j]
+  - E[i,j] = exp(X[i,j] - H[i])
+  - L[i] += E[i,j]
+  - Y[i,j] = E[i,j] / L[i]
+)";
+
+const std::string scaled_rows = R"(kernel: rows
+dims: {M: {min: 0, max: 4096, likely: 64}, N: 37}
+tensors: {X: {shape: [M, N]}, S: {shape: [N]}, Y: {shape: [M, N]}}
+compute:
+  - Y[i,j] = X[i,j] * S[j] + 1
+)";
+
 /// For three threads.
 const SymbolicProgram& distributed(const std::string& text) {
   static std::map<std::string, SymbolicProgram> known;
@@ -53,8 +80,12 @@ const SymbolicProgram& distributed(const std::string& text) {
   options.schedule.objective = Objective::cycles;
   options.schedule.max_evaluations = 60;
   options.most_versions = 1;
-  SymbolicCompilation made = compile_symbolic(symbolic_kernel(text), three_cores(), options);
+  // On three cores columns are distributed inside of the tiles, or statements inside of the blocks.
+  const bool by_rows = text == rows_by_weights || text == softmax_of_rows;
+  SymbolicCompilation made = compile_symbolic(symbolic_kernel(text), by_rows ? cores("1") : three_cores(), options);
   EXPECT_TRUE(made.program) << render(made.problems);
+  for (RowVersion& version : made.program->versions)
+    if (by_rows) version.shares = {3, 0, {}, {{1, {1, {made.program->rows}}, {}}}};
   return known[text] = std::move(*made.program);
 }
 
@@ -64,6 +95,8 @@ SymbolicProgram on_threads(SymbolicProgram program, std::int64_t threads, double
     grid.shares.threads = threads, grid.shares.start = start;
     for (Grid& edge : grid.edges) edge.shares.threads = threads, edge.shares.start = start;
   }
+  for (RowVersion& version : program.versions)
+    if (version.shares.threads > 1) version.shares.threads = threads, version.shares.start = start;
   return program;
 }
 
@@ -82,7 +115,11 @@ std::vector<std::uint8_t> bytes_of_call(LoadedKernel& loaded, const Kernel& kern
 void gives_the_same_bytes(const std::string& text, int most) {
   if (!cores_are_here()) GTEST_SKIP() << availability(three_cores()).why;
   const SymbolicKernel kernel = symbolic_kernel(text);
-  ASSERT_FALSE(distributed(text).grids.empty());
+  const auto& versions = distributed(text).versions;
+  ASSERT_TRUE(
+      !distributed(text).grids.empty() ||
+      std::any_of(versions.begin(), versions.end(), [](const auto& version) { return version.shares.threads > 1; }))
+      << "neither cells nor rows are distributed";
   std::vector<LoadedKernel> loaded;
   for (const std::int64_t threads : {1, 2, 3}) {
     auto one = load_program(on_threads(distributed(text), threads, -1), three_cores());
@@ -117,6 +154,9 @@ TEST(SharedCells, OfAConvolution) { gives_the_same_bytes(symbolic_image, 12); }
 TEST(SharedCells, OfADepthwiseConvolution) { gives_the_same_bytes(symbolic_depthwise, 12); }
 TEST(SharedCells, OfImagesWithEdges) { gives_the_same_bytes(symbolic_edges, 12); }
 TEST(SharedCells, OfStrips) { gives_the_same_bytes(norm_in_strips, 12); }
+TEST(SharedRows, OfAProduct) { gives_the_same_bytes(rows_by_weights, 24); }
+TEST(SharedRows, OfSoftmax) { gives_the_same_bytes(softmax_of_rows, 24); }
+TEST(SharedRows, OfOneStatement) { gives_the_same_bytes(scaled_rows, 24); }
 TEST(SharedCells, OfSoftmax) { gives_the_same_bytes(symbolic_softmax, 12); }
 
 /// The entry of a product that counts its shares where it would start threads.

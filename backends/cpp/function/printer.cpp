@@ -36,7 +36,7 @@ void end_with(std::size_t loop, const std::vector<Item>& items, const std::set<i
 }
 
 /// Names of nested loops with their trips, outermost first, as the number of an iteration: "k0 * 2 + p1".
-std::string number_of(const std::vector<std::pair<std::string, std::int64_t>>& digits) {
+std::string number_of(const std::vector<std::pair<std::string, std::string>>& digits) {
   std::string number;
   for (const auto& [name, trip] : digits)
     number = number.empty() ? name
@@ -276,12 +276,13 @@ class Printer {
   void print_share(const Loop& loop, const Item& item, const std::set<int>& fresh) {
     const std::string name = open_.names[loop.variable] = function_.names.unique(loop.variable);
     const bool outermost = digits_.empty(), inner = item.body.size() == 1 && is_threads(item.body.front(), model_);
-    digits_.emplace_back(name, loop.trip);
+    const std::string trip = trip_text(function_.numbers, loop);
+    digits_.emplace_back(name, trip.find(' ') == std::string::npos ? trip : "(" + trip + ")");
     if (inner || !outermost)
-      line(fmt::format("for (long {0} = 0; {0} < {1}; ++{0}) {{  // instances of {2}", name, loop.trip, loop.unit));
+      line(fmt::format("for (long {0} = 0; {0} < {1}; ++{0}) {{  // instances of {2}", name, trip, loop.unit));
     else
-      line(fmt::format("for (long {0} = {3}.number; {0} < {1}; {0} += {3}.members) {{  // instances of {2}", name,
-                       loop.trip, loop.unit, member_name));
+      line(fmt::format("for (long {0} = {3}.number; {0} < {1}; {0} += {3}.members) {{  // instances of {2}", name, trip,
+                       loop.unit, member_name));
     open_.ranges[loop.variable] = {0, loop.trip - 1};
     if (!inner && !outermost)
       line(fmt::format("  if (({0}) % {1}.members != {1}.number) continue;", number_of(digits_), member_name));
@@ -353,7 +354,7 @@ class Printer {
   int in_unit_ = 0;
   std::set<int> thread_values_;  ///< variables of parallel loops, outside of which they may be set
   bool divided_ = false;         ///< of a team: one member executes this, or each its iterations
-  std::vector<std::pair<std::string, std::int64_t>> digits_;  ///< open loops that a team divides, and their trips
+  std::vector<std::pair<std::string, std::string>> digits_;  ///< open loops that a team divides, and their trips
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpp/function/team.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "backends/cpp/function/state_needs.h"
@@ -8,7 +10,7 @@
 namespace isamap {
 namespace {
 
-const char* const team = R"(inline namespace NAME_of_units {  // the same in all units of a model
+const char* const team_lines = R"(inline namespace NAME_of_units {  // the same in all units of a model
 
 // The thread that calls a run and those that its model has started. Who waits does so actively for `active` seconds, then
 // sleeps; nothing else is locked.
@@ -18,7 +20,7 @@ struct isamap_team {
   std::atomic<unsigned> arrived, round;  // of the members at a place where they wait for each other
   std::atomic<int> awake, asleep;        // of the others: wait actively for a job; of all: sleep
   std::atomic<bool> taken, ending;
-  int members;                           // those that were started, and the caller
+MEMBER  int members;                           // those that were started, and the caller
   const void* call;                      // of the job, and its first part
   int from;
   void (*execute)(const void* call, struct isamap_member team, int from);
@@ -91,7 +93,7 @@ void isamap_wait_for_all(const isamap_member& member) {
   }
 }
 
-// The others, if they are awake, execute the parts of this call from here. To wait for them pays for as long as the part
+FUNCTION// The others, if they are awake, execute the parts of this call from here. To wait for them pays for as long as the part
 // takes with them. Those that were woken when the run began and found nothing to execute sleep again, so they are woken
 // here, too.
 void isamap_join(isamap_member& member, const void* call, int from, double seconds) {
@@ -170,6 +172,24 @@ void isamap_end(isamap_team* team, isamap_thread* threads) {
 
 )";
 
+/// Where parts have memory of their own, as those of all sizes do; the others get it from the caller.
+const char* const memory_member = "  std::atomic<void*> memory;             // of member 0, which all use\n";
+const char* const memory_function = R"(// Memory that members share: that of the first one.
+[[maybe_unused]] void* isamap_of_first(const isamap_member& member, void* own) {
+  if (member.members < 2) return own;
+  if (member.number == 0) member.team->memory.store(own);
+  isamap_wait_for_all(member);
+  void* const first = member.team->memory.load();
+  isamap_wait_for_all(member);  // all have read it before it changes
+  return first;
+}
+
+)";
+
+void replace_once(std::string& text, const std::string& word, const std::string& by) {
+  text.replace(text.find(word), word.size(), by);
+}
+
 const Threads* threads_in(const HardwareModel& machine) {
   for (const Unit& unit : machine.units())
     if (!unit.threads.loop.empty()) return &unit.threads;
@@ -194,9 +214,16 @@ bool distributes(const std::vector<Node>& nodes, const HardwareModel& machine) {
   });
 }
 
-std::string team_text(const HardwareModel& machine) {
+std::string alone_text(const std::string& statements) {
+  return fmt::format("  if ({}.number == 0) {{\n{}  }}\n  {}\n", member_name, statements, wait_for_all);
+}
+
+std::string team_text(const HardwareModel& machine, TeamMemory memory) {
   const Threads* const threads = threads_in(machine);
-  std::string text = team;
+  std::string text = team_lines;
+  const bool own = memory == TeamMemory::of_parts;
+  replace_once(text, "MEMBER", own ? memory_member : "");
+  replace_once(text, "FUNCTION", own ? memory_function : "");
   const std::string word = "    WAIT\n";
   const std::string by = threads == nullptr || threads->wait.empty() ? "" : "    " + threads->wait + "\n";
   for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += by.size())

@@ -27,8 +27,18 @@ inline constexpr const char* member_name = "team";
 inline constexpr const char* member_type = "isamap_member";
 /// A statement: all members of a function are here.
 inline constexpr const char* wait_for_all = "isamap_wait_for_all(team);";
+/// Of a function with local arrays that its members share: where they are.
+inline constexpr const char* team_memory_name = "team_memory";
+
+/// Statements that one member executes, while the others wait for it.
+std::string alone_text(const std::string& statements);
+
+/// Where local arrays are that members share: in memory of the caller, or of the parts.
+enum class TeamMemory { of_caller, of_parts };
+/// Of memory of a part, which each member may have: that of the first member.
+inline constexpr const char* memory_of_first = "isamap_of_first";
 
 /// Types and functions of a team, in front of the parts. NAME is the model's.
-std::string team_text(const HardwareModel& machine);
+std::string team_text(const HardwareModel& machine, TeamMemory memory = TeamMemory::of_caller);
 
 }  // namespace isamap

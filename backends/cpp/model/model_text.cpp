@@ -188,7 +188,8 @@ device|    return problem;
 device|  }
 fixed,sized|  made->mapped = mapped;
 fixed,sized|  made->length = length;
-fixed,sized|  made->weights = static_cast<const unsigned char*>(mapped) + 64;
+fixed|  made->weights = static_cast<const unsigned char*>(mapped) + 64;
+sized|  made->weights = static_cast<const unsigned char*>(mapped) + 64;TEAM_START
 fixed|  made->arena = memory;TEAM_START
   *model = made;
   return NAME_ok;

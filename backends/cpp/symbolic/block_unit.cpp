@@ -6,6 +6,7 @@
 #include <set>
 
 #include "backends/cpp/compile/compiler.h"
+#include "backends/cpp/function/team.h"
 #include "backends/cpp/plain_loops.h"
 #include "backends/cpp/symbolic/block_functions.h"
 #include "backends/cpp/symbolic/grid_text.h"
@@ -199,12 +200,14 @@ std::vector<std::string> entry_locals(const SymbolicProgram& program) {
   return locals;
 }
 
-BlockEntry entry_of(const SymbolicProgram& program, const HardwareModel& model) {
+BlockEntry entry_of(const SymbolicProgram& program, const HardwareModel& model, bool team) {
   const Kernel& kernel = program.kernel.sample;
   BlockEntry entry{entry_name(program.arguments.name), {}, {}};
+  entry.names.team = team;
   Names names;
   for (const std::string& taken : entry_locals(program)) names.unique(taken);
   for (const std::string& word : words_of_machine(model)) names.unique(word);
+  if (team) names.unique(member_name);
   for (std::size_t b = 0; b < program.arguments.buffers.size(); ++b) {
     const Buffer& buffer = program.arguments.buffers[b];
     if (buffer.role != BufferRole::argument) continue;  // of the function that packs
@@ -251,12 +254,12 @@ void add_assumptions(const Grid& grid, std::set<std::string>& assumptions) {
   for (const Grid& edge : grid.edges) add_assumptions(edge, assumptions);
 }
 
-std::string about(const SymbolicProgram& program, const HardwareModel& model, const std::string& name) {
+std::string about(const SymbolicProgram& program, const HardwareModel& model, const BlockEntry& entry) {
   const Kernel& kernel = program.kernel.sample;
-  std::string out = comment(
-      fmt::format("{}: printed by isamap for {}; belongs to whoever ran it{}\n\nkernel, for {}:", name, model.name,
-                  needed_flags(model).empty() ? "" : "\nneeds " + needed_flags(model), print(program.kernel.facts)),
-      " ");
+  std::string out =
+      comment(fmt::format("{}: printed by isamap for {}; belongs to whoever ran it{}\n\nkernel, for {}:", entry.name,
+                          model.name, flags_line(model, entry.names.team), print(program.kernel.facts)),
+              " ");
   for (const Computation& statement : kernel.statements)
     out += comment(print_formula(statement, kernel.tensors), "   ");
   std::set<std::string> assumptions;
@@ -277,7 +280,7 @@ std::string about(const SymbolicProgram& program, const HardwareModel& model, co
   return out + "\n";
 }
 
-/// Memory for an intermediate tensor; of one strip: `rows` names its extent along axis 0.
+/// Memory for an intermediate tensor; of one strip: `rows` names its extent along axis 0, and each thread has its own.
 std::string memory_text(const SymbolicProgram& program, TensorId id, const HardwareModel& model,
                         const EntryNames& names, const std::string& rows) {
   const Tensor& tensor = program.kernel.sample.tensors[id.index()];
@@ -285,8 +288,10 @@ std::string memory_text(const SymbolicProgram& program, TensorId id, const Hardw
   std::string count = std::to_string(bytes(tensor.dtype));
   for (std::size_t d = 0; d < shape.size(); ++d)
     count += " * (" + (d == 0 && !rows.empty() ? rows : size_text(shape[d], names.sizes)) + ")";
-  return fmt::format("  {1}* const {0} = static_cast<{1}*>({0}_memory.at({2}));\n", names.pointers.at(id),
-                     element_type(model, tensor.dtype), count);
+  const std::string own = fmt::format("{}_memory.at({})", names.pointers.at(id), count);
+  return fmt::format("  {1}* const {0} = static_cast<{1}*>({2});\n", names.pointers.at(id),
+                     element_type(model, tensor.dtype),
+                     names.team && rows.empty() ? fmt::format("{}({}, {})", memory_of_first, member_name, own) : own);
 }
 
 /// The parameters of the entry.
@@ -294,6 +299,7 @@ std::string parameters_of(const SymbolicProgram& program, const BlockEntry& entr
   std::string list = parameter_list(entry.arguments);
   for (const SymbolicSize& size : program.kernel.facts.sizes)
     list += fmt::format("{}long {}", list.empty() ? "" : ", ", entry.names.sizes.at(size.name));
+  if (entry.names.team) list += fmt::format("{}const {}& {}", list.empty() ? "" : ", ", member_type, member_name);
   return list;
 }
 
@@ -307,6 +313,7 @@ EdgeFunctions edge_functions(const SymbolicProgram& program, const HardwareModel
   std::vector<std::string> names;
   for (const EntryArgument& argument : entry.arguments) names.push_back(argument.name);
   for (const SymbolicSize& size : program.kernel.facts.sizes) names.push_back(entry.names.sizes.at(size.name));
+  if (entry.names.team) names.push_back(member_name);
   std::string list, unused;
   for (const std::string& name : names) {
     list += (list.empty() ? "" : ", ") + name;
@@ -437,10 +444,15 @@ class VersionPrinter {
   /// The statements of version `v`, group by group.
   std::string print(std::size_t v) {
     std::string text;
-    for (const StripGroup& group : groups(v))
-      text += group.count > 1                                        ? strips(v, group)
-              : program_.grids[v * statements() + group.first].loops ? loops(group.first)
-                                                                     : grid(v, group.first, nullptr);
+    for (const StripGroup& group : groups(v)) {
+      const bool one = group.count == 1;
+      const Grid& first = grid_of(v, group.first);
+      const std::string of_group = !one          ? strips(v, group)
+                                   : first.loops ? loops(group.first)
+                                                 : grid(v, group.first, nullptr);
+      const bool is_whole = one ? first.loops.has_value() : !is_shared(v, group);
+      text += names_.team && is_whole ? alone_text(of_group) : of_group;
+    }
     return text;
   }
   std::vector<StripGroup> groups(std::size_t v) const {
@@ -513,7 +525,7 @@ class VersionPrinter {
       const Strip strip{group.axes[n], group.local, shared ? "first0" : "0"};
       text += grid(v, group.first + n, &strip);
     }
-    return text + "  }\n" + (shared ? end_shares(1, model_) : "") + "  }\n";
+    return text + "  }\n" + (shared ? end_shares(1, model_, names_.team) : "") + "  }\n";
   }
   const Grid& grid_of(std::size_t v, std::size_t s) const { return program_.grids[v * statements() + s]; }
   bool is_shared(std::size_t v, const StripGroup& group) const {
@@ -544,8 +556,8 @@ Diagnostics unprintable_blocks(const Grid& grid, const HardwareModel& model) {
   return print_block_functions(program, model, entry_name("")).diagnostics();
 }
 
-Result<TranslationUnit> print_block_unit(const SymbolicProgram& program, const HardwareModel& model) {
-  const BlockEntry entry = entry_of(program, model);
+Result<TranslationUnit> print_block_unit(const SymbolicProgram& program, const HardwareModel& model, bool team) {
+  const BlockEntry entry = entry_of(program, model, team);
   auto functions = print_block_functions(program, model, entry.name);
   if (!functions) return functions.diagnostics();
   TranslationUnit unit;
@@ -564,9 +576,9 @@ Result<TranslationUnit> print_block_unit(const SymbolicProgram& program, const H
   const std::string& counter = entry.names.packings;
   unit.name = entry.name;
   unit.arguments = entry.arguments;
-  unit.text = about(program, model, entry.name) +
-              surrounding_text(model, functions->around, tiles + remainders + *pack) + symbolic_helpers +
-              growing_array + strip_helper() + run_helpers + (is_shared(program.grids) ? shared_helpers : "") +
+  unit.text = about(program, model, entry) + surrounding_text(model, functions->around, tiles + remainders + *pack) +
+              symbolic_helpers + growing_array + strip_helper() + run_helpers +
+              (is_shared(program.grids) ? shared_cell_helpers() : "") +
               (counter.empty() ? "" : "static long " + counter + " = 0;\n\n") + tiles + remainders + *pack + text +
               "  return 0;\n}\n";
   return unit;

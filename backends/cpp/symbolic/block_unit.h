@@ -16,6 +16,7 @@ namespace isamap {
 /// Why blocks of a grid cannot be printed: an instruction needs as a number what is known at the call only.
 Diagnostics unprintable_blocks(const Grid& grid, const HardwareModel& model);
 
-Result<TranslationUnit> print_block_unit(const SymbolicProgram& program, const HardwareModel& model);
+/// `team`: all members of a team execute the entry, which is its last argument (backends/cpp/function/team.h).
+Result<TranslationUnit> print_block_unit(const SymbolicProgram& program, const HardwareModel& model, bool team);
 
 }  // namespace isamap

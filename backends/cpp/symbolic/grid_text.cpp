@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "backends/cpp/function/team.h"
 #include "backends/cpp/symbolic/block_arguments.h"
 #include "backends/cpp/symbolic/padded_copies.h"
 #include "backends/cpp/symbolic/shared_cells.h"
@@ -452,7 +453,7 @@ std::string shared_text(const GridPlace& place, const GridFunctions& functions, 
   const GridPlace own{place.grid, place.kernel, names, place.zones, nullptr};
   return begin_shares(place.grid, names) + kept_text(own) + all_runs(own) + own_runs(place.grid) +
          padded_copies(own, model) + cells_text(own, functions, model) +
-         end_shares(place.grid.shares.tiles.size(), model);
+         end_shares(place.grid.shares.tiles.size(), model, names.team);
 }
 
 }  // namespace
@@ -466,10 +467,14 @@ std::string grid_text(const Grid& grid, const GridFunctions& functions, const Sy
   for (const auto& [t, d] : stride_arguments(shape))
     text += fmt::format("    const long {} = {};\n", stride_name(shape.kernel.tensors[t], d),
                         size_product(shape.strides[t][d], names));
-  if (!shared) text += kept_text(place);
+  const std::string kept = shared ? "" : kept_text(place);
+  const bool alone = names.team && !shared && strip == nullptr;
+  if (!alone) text += kept;
   text += zones_text(place);
-  text += shared ? shared_text(place, functions, model)
-                 : padded_copies(place, model) + all_runs(place) + cells_text(place, functions, model);
+  const std::string cells = shared
+                                ? shared_text(place, functions, model)
+                                : padded_copies(place, model) + all_runs(place) + cells_text(place, functions, model);
+  text += alone ? alone_text(kept + cells) : cells;
   if (place.has_edges()) text += "    if (by_edges) " + names.edges + "\n";
   return text + "  }\n";
 }

@@ -5,9 +5,13 @@
 
 #include <algorithm>
 
+#include "backends/cpp/function/team.h"
+
 namespace isamap {
 
-const char* const shared_helpers = R"(namespace {
+namespace {
+
+const char* const distribution_helpers = R"(namespace {
 
 // An axis whose positions are distributed over threads, between tiles, in so many shares.
 struct SharedAxis {
@@ -60,7 +64,10 @@ void distribute(SharedAxis (&axes)[m], const SharedCost (&costs)[n], long thread
   for (SharedAxis& axis : axes) axis.shares = 1;
 }
 
-// Where a share begins that has about `before` positions before it; `tiles`: by number of the run, 0 where it is one
+)";
+
+const char* const cell_helpers =
+    R"(// Where a share begins that has about `before` positions before it; `tiles`: by number of the run, 0 where it is one
 // piece.
 [[maybe_unused]] inline long share_begin(const Run* runs, long many, const long* tiles, long before) {
   long at = 0;
@@ -92,6 +99,34 @@ void distribute(SharedAxis (&axes)[m], const SharedCost (&costs)[n], long thread
 }  // namespace
 
 )";
+
+const char* const row_helpers =
+    R"(// Where a share of rows begins, next to its part of all: between two of the tiles, which take as many rows as there
+// are, one size after the other. `leads`: with the first tile of the last size are the rows that no tile takes.
+long share_begin(long rows, const long* tiles, long many, bool leads, long share, long shares) {
+  const long before = rows * share / shares;
+  if (share == 0 || share == shares) return before;
+  long at = 0;
+  for (long n = 0; n < many; ++n) {
+    const long tile = tiles[n], count = (rows - at) / tile * tile;
+    const long begin = leads && n + 1 == many && count > 0 ? rows - count : at;
+    if (before < begin + count) {
+      const long own = before > begin ? (before - begin + tile / 2) / tile * tile : 0;
+      return own > 0 ? begin + own : at;
+    }
+    at = begin + count;
+  }
+  return 2 * before < at + rows ? at : rows;
+}
+
+}  // namespace
+
+)";
+
+}  // namespace
+
+std::string shared_cell_helpers() { return std::string(distribution_helpers) + cell_helpers; }
+std::string shared_row_helpers() { return std::string(distribution_helpers) + row_helpers; }
 
 std::vector<std::string> shared_words() {
   return {"SharedAxis", "SharedCost", "longest_share", "distribute", "share_begin", "own_runs", "shared",
@@ -141,9 +176,34 @@ std::string begin_strip_shares(const std::string& rows, const std::string& cycle
       rows, cycles, shares.threads, shares.start);
 }
 
-std::string end_shares(std::size_t axes, const HardwareModel& model) {
+std::string begin_row_shares(const RowVersion& version, const RowShareNames& names) {
+  const std::size_t remainder = first_remainder(version.parts);
+  std::string tiles;
+  std::size_t many = 0;
+  bool leads = false;
+  for (; many < remainder && !leads; ++many) {
+    tiles += fmt::format("{}{}", many == 0 ? "" : ", ", version.parts[many].rows);
+    leads = takes_remainder(version, many);
+  }
+  const std::string begin = fmt::format("share_begin({}, tiles, {}, {}, share", names.rows, many, leads);
+  return fmt::format(
+      "  SharedAxis shared[] = {{{{({0} + {1}) / {2}, 1, 1}}}};  // tiles, their shares\n"
+      "  const SharedCost costs[] = {{{{{3}, 1}}}};\n  distribute(shared, costs, {4}, {5});\n"
+      "  const auto of_share = [&](const long share) {{\n"
+      "  static const long tiles[] = {{{6}}};\n  long {7} = {8}, shared[0].shares);\n"
+      "  const long {9} = {8} + 1, shared[0].shares);\n",
+      names.rows, version.parts[remainder - 1].rows - 1, version.parts[remainder - 1].rows, names.cycles,
+      version.shares.threads, version.shares.start, tiles, names.at, begin, names.end);
+}
+
+std::string end_shares(std::size_t axes, const HardwareModel& model, bool team) {
   std::string product, loop;
   for (std::size_t a = 0; a < axes; ++a) product += fmt::format("{}shared[{}].shares", a == 0 ? "" : " * ", a);
+  if (team)
+    return fmt::format(
+        "    }};\n    for (long share = {0}.number, shares = {1}; share < shares; share += {0}.members) "
+        "of_share(share);\n    {2}\n",
+        member_name, product, wait_for_all);
   for (const Unit& unit : model.units())
     if (!unit.threads.loop.empty()) loop = unit.threads.loop;
   return fmt::format(

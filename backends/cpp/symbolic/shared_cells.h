@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Loops over shares of a grid, or of strips, on the threads of a machine (program/cell_shares.h).
+// Loops over shares of a grid, of strips or of rows, on the threads of a machine (program/cell_shares.h).
 //
 //   SharedAxis shared[] = {{M, 14, 1}, {N, 32, 1}};                         // extent, tile, shares
 //   distribute(shared, {{0.05 * double(M) * double(N), 3}}, 4, 1500);       // decides the shares
@@ -16,13 +16,15 @@
 #include <vector>
 
 #include "backends/cpp/symbolic/symbolic_entry.h"
-#include "isamap/symbolic_program.h"
 #include "isamap/hardware.h"
+#include "isamap/symbolic_program.h"
 
 namespace isamap {
 
 /// Types and functions that these texts use, in front of the blocks.
-extern const char* const shared_helpers;
+std::string shared_cell_helpers();
+/// In front of the parts of a program for any number of rows.
+std::string shared_row_helpers();
 /// Names in them: arguments have others.
 std::vector<std::string> shared_words();
 
@@ -34,8 +36,16 @@ bool is_shared(const std::vector<Grid>& grids);
 std::string begin_shares(const Grid& grid, const EntryNames& names);
 /// Of strips of rows (`strip_rows`) of statements: `cycles` of all.
 std::string begin_strip_shares(const std::string& rows, const std::string& cycles, const CellShares& shares);
-/// From the end of `of_share` on; `axes`: that are shared.
-std::string end_shares(std::size_t axes, const HardwareModel& model);
+/// What a version for any number of rows calls all rows, the first row of a share and the one behind its last, and the
+/// cycles of all.
+struct RowShareNames {
+  std::string rows, at, end, cycles;
+};
+/// Of rows.
+std::string begin_row_shares(const RowVersion& version, const RowShareNames& names);
+/// From the end of `of_share` on; `axes`: that are shared. `team`: each member of a team executes this
+/// (backends/cpp/function/team.h), and waits for the others.
+std::string end_shares(std::size_t axes, const HardwareModel& model, bool team);
 
 /// Cycles of a cost: an expression over the sizes.
 std::string cycles_text(const SharedCost& cost, const EntryNames& names);

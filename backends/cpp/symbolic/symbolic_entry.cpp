@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "backends/cpp/compile/compiler.h"
+
 namespace isamap {
 
 const char* const symbolic_helpers = R"(namespace {
@@ -54,6 +56,11 @@ std::string size_checks(const std::string& entry, const SizeFacts& facts,
          names.at(*used.begin()));
   }
   return text;
+}
+
+std::string flags_line(const HardwareModel& model, bool team) {
+  const std::string flags = needed_flags(model, team ? std::optional<std::string>("-pthread") : std::nullopt);
+  return flags.empty() ? "" : "\nneeds " + flags;
 }
 
 std::string parameter_list(const std::vector<EntryArgument>& arguments) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/cpp/translation_unit.h"
+#include "isamap/hardware.h"
 #include "isamap/symbolic.h"
 
 namespace isamap {
@@ -33,6 +34,7 @@ struct EntryNames {
   std::string edges = {};                        ///< calls the function of the grids at edges: "NAME_edges1(..);"
   std::vector<std::string> loops = {};           ///< by statement: the function of its plain loops
   std::string once = {};                         ///< condition of what is done for the first strip only: "if (..)"
+  bool team = false;  ///< all members of a team execute the entry (backends/cpp/function/team.h)
 };
 
 /// `a*M + b` with divisions that round down; `names`: of the arguments, by size.
@@ -41,6 +43,9 @@ std::string size_text(const AffineExpr& e, const std::map<std::string, std::stri
 /// Statements that return 1 with a line on stderr where a size breaks a fact.
 std::string size_checks(const std::string& entry, const SizeFacts& facts,
                         const std::map<std::string, std::string>& names);
+
+/// "\nneeds C++17: ..", for the first comment; empty: it needs nothing. `team`: of a model, which has its threads.
+std::string flags_line(const HardwareModel& model, bool team);
 
 /// "const float* __restrict A, float* __restrict C"
 std::string parameter_list(const std::vector<EntryArgument>& arguments);

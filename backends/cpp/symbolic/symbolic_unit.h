@@ -12,6 +12,11 @@
 
 namespace isamap {
 
-Result<TranslationUnit> print_symbolic_cpp(const SymbolicProgram& program, const HardwareModel& model);
+/// Who executes it: a thread that calls, with loops on further threads of the language; or all members of the team of a
+/// model, the last argument (backends/cpp/function/team.h).
+enum class ExecutedBy { caller, team };
+
+Result<TranslationUnit> print_symbolic_cpp(const SymbolicProgram& program, const HardwareModel& model,
+                                           ExecutedBy executed = ExecutedBy::caller);
 
 }  // namespace isamap
