@@ -44,6 +44,12 @@ O: {shape: [N, 64, H, W]}}
 compute:
   - O[n,k,p,q] += I[n,c,p+r-1,q+s-1] * F[k,c,r,s]
 """
+POINTWISE = """kernel: pointwise
+dims: {N: {max: 64, likely: 1}, H: {max: 224, likely: 28}, W: {max: 224, likely: 28}}
+tensors: {I: {shape: [N, 32, H, W]}, F: {shape: [64, 32], constant: true}, O: {shape: [N, 64, H, W]}}
+compute:
+  - O[n,k,p,q] += I[n,c,p,q] * F[k,c]
+"""
 DEPTHWISE = """kernel: depthwise
 dims: {N: {max: 64, likely: 1}, H: {max: 224, likely: 28}, W: {max: 224, likely: 28}}
 tensors: {I: {shape: [N, H, W, 64], outside: 0}, F: {shape: [3, 3, 64], constant: true}, \
@@ -103,6 +109,7 @@ CASES = [
     ("values", "kernel: values\n" + HEAD + "tensors: {P: {shape: [H, S, T]}, V: {shape: [H, T, D]}, O: {shape: [H, S, "
      "D]}}\ncompute:\n  - O[h,s,d] += P[h,s,t] * V[h,t,d]\n", {"S": (1, 400), "T": (1, 400)}),
     ("convolution, N H W", CONVOLUTION, {"N": (1, 3), "H": (3, 60), "W": (3, 60)}),
+    ("pointwise, N H W", POINTWISE, {"N": (1, 3), "H": (3, 60), "W": (3, 60)}),
     ("depthwise, N H W", DEPTHWISE, {"N": (1, 3), "H": (3, 60), "W": (3, 60)}),
     ("depthwise of 24 channels, N H W", DEPTHWISE.replace("64]", "24]"), {"N": (1, 3), "H": (3, 60), "W": (3, 60)}),
     ("convolution, N", CONVOLUTION.replace("H: {max: 224, likely: 28}, W: {max: 224, likely: 28}", "H: 28, W: 28"),

@@ -78,7 +78,8 @@ std::string fact_against_remainders(const GridAxis& axis) {
     tile = std::max(tile, run.tile);
     remainders = remainders || run.tile == 0 || run.tile == 1;
   }
-  const auto name = axis.extent.as_dim();
+  const auto extent = affine_extent(axis);
+  const auto name = extent ? extent->as_dim() : std::nullopt;
   return remainders && tile > 1 && name ? fmt::format("{}: {{multiple_of: {}}}", *name, tile) : "";
 }
 

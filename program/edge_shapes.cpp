@@ -53,7 +53,7 @@ class EdgeFinder {
     const AffineExpr window =
         read->index[zone.dim] - zone.factor * AffineExpr::dim(shape_.axes[static_cast<std::size_t>(axis)].dim);
     const std::set<std::string> names = window.names();
-    const AffineExpr above = shape_.axes[static_cast<std::size_t>(axis)].extent - zone.end;
+    const AffineExpr above = *affine_extent(shape_.axes[static_cast<std::size_t>(axis)]) - zone.end;
     if (names.size() != 1 || !above.is_constant()) return {};
     const Dim& summed = statement.domain.dims[static_cast<std::size_t>(statement.domain.find(*names.begin()))];
     const std::int64_t step = window.coefficient(summed.name);
@@ -111,7 +111,7 @@ class EdgeFinder {
         shape_.padded.at(zones_.tensor).low[zone.dim] + part.step * part.term;
     Dim& dim = statement.domain.dims[static_cast<std::size_t>(statement.domain.find(one.dim))];
     dim.extent = part.inner ? std::max<std::int64_t>(1, dim.extent - part.positions) : 1;
-    one.extent += -part.positions;
+    one.extent = {1, {*affine_extent(one) - part.positions}};
     if (one.most >= 0) one.most = std::max<std::int64_t>(1, one.most - part.positions);
     statement.domain.dims[static_cast<std::size_t>(statement.domain.find(part.summed))].extent = part.terms;
     const std::map<std::string, AffineExpr> from{{part.summed, AffineExpr::dim(part.summed) + part.term}};

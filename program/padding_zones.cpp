@@ -21,7 +21,7 @@ std::optional<InnerZone> inner_zone(const GridShape& shape, const PaddedCopy& co
                                     std::size_t dim, const AffineExpr& extent) {
   if (move.axis < 0) return std::nullopt;
   const GridAxis& axis = shape.axes[static_cast<std::size_t>(move.axis)];
-  const AffineExpr span = copy.extents[dim] - 1 - move.factor * (axis.extent - 1);
+  const AffineExpr span = copy.extents[dim] - 1 - move.factor * (*affine_extent(axis) - 1);
   // Lanes along the axis would be cut, too: a copy costs less than a few positions of their own.
   const bool in_lanes =
       std::any_of(axis.runs.begin(), axis.runs.end(), [](const DimRun& run) { return run.low != run.high; });

@@ -48,14 +48,16 @@ class StripFinder {
 
   StripGroup longest(std::size_t first, int axis) {
     StripGroup group{first, 0};
-    group.extent = axes_of_grid(first)[static_cast<std::size_t>(axis)].extent;
+    const auto extent = affine_extent(axes_of_grid(first)[static_cast<std::size_t>(axis)]);
+    if (!extent) return {first, 1};
+    group.extent = *extent;
     if (!may_join(first, axis) || !join(first, axis, group)) return {first, 1};
     bool joined = true;
     while (joined && first + group.count < grids_.size()) {
       const std::size_t next = first + group.count;
       joined = false;
       for (std::size_t a = 0; a < axes_of_grid(next).size() && !joined; ++a)
-        joined = axes_of_grid(next)[a].extent == group.extent && may_join(next, static_cast<int>(a)) &&
+        joined = affine_extent(axes_of_grid(next)[a]) == group.extent && may_join(next, static_cast<int>(a)) &&
                  join(next, static_cast<int>(a), group);
     }
     finish(group);

@@ -100,7 +100,7 @@ class StatementKernels {
     };
     for (const AffineExpr& enough : tiles.enough) add(enough, ">= 0");
     for (const GridAxis& axis : tiles.shape.axes)
-      if (!axis.reduced) add(axis.extent, "> 0");
+      if (!axis.reduced) add(*affine_extent(axis), "> 0");
     return condition.empty() ? "true" : condition;
   }
 

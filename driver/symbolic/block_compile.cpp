@@ -166,8 +166,10 @@ std::vector<std::int64_t> largest_extents(const Grid& grid, const std::vector<Si
   for (const GridAxis& axis : grid.shape.axes) {
     most.push_back(axis.most);
     for (const SizeFact& fact : when)
-      if (const AffineExpr bound = fact.nonnegative + axis.extent; bound.is_constant())
-        most.back() = most.back() < 0 ? bound.constant() : std::min(most.back(), bound.constant());
+      if (const auto extent = affine_extent(axis); extent && (fact.nonnegative + *extent).is_constant()) {
+        const std::int64_t bound = (fact.nonnegative + *extent).constant();
+        most.back() = most.back() < 0 ? bound : std::min(most.back(), bound);
+      }
   }
   return most;
 }
@@ -178,10 +180,11 @@ std::vector<std::int64_t> least_extents(const Grid& grid, const SymbolicKernel& 
   std::vector<std::int64_t> least(grid.shape.axes.size(), 0);
   if (kernel.sample.statements.size() > 1 || !grid.shape.padded.empty()) return least;
   for (std::size_t a = 0; a < least.size(); ++a) {
-    const GridAxis& axis = grid.shape.axes[a];
-    if (const auto range = Facts(kernel.facts).interval(axis.extent)) least[a] = std::max<std::int64_t>(range->low, 0);
+    const auto extent = affine_extent(grid.shape.axes[a]);
+    if (!extent) continue;
+    if (const auto range = Facts(kernel.facts).interval(*extent)) least[a] = std::max<std::int64_t>(range->low, 0);
     for (const SizeFact& fact : when)
-      if (const AffineExpr bound = fact.nonnegative - axis.extent; bound.is_constant())
+      if (const AffineExpr bound = fact.nonnegative - *extent; bound.is_constant())
         least[a] = std::max(least[a], -bound.constant());
   }
   return least;
@@ -199,6 +202,12 @@ std::vector<SizeFact> facts_of_version(const std::vector<GuardedSchedule>& versi
 /// Without the blocks that no size of the version needs.
 Grid limited_to(const Grid& grid, const SymbolicKernel& kernel, const std::vector<SizeFact>& facts) {
   return limited_to(grid, least_extents(grid, kernel, facts), largest_extents(grid, facts));
+}
+
+/// What guards compare for an axis: its extent, or those of the dims that were fused.
+std::vector<AffineExpr> measures_of(const GridAxis& axis) {
+  if (const auto extent = affine_extent(axis)) return {*extent};
+  return axis.extent.factors;
 }
 
 bool is_refused(const std::vector<PlannedGrid>& plans) {
@@ -349,6 +358,14 @@ std::vector<Schedule> written_schedules(const CompileOptions& options, std::size
   return schedules;
 }
 
+/// A written schedule names the dims that it is for, fused ones or those of the kernel.
+bool is_written_for(const GridShape& shape, const CompileOptions& options, const HardwareModel& model) {
+  const auto is_for_dims = [&](const ScheduleVersion& version) {
+    return !has_errors(verify(version.schedules[0], shape.kernel, model));
+  };
+  return options.hand_written || std::any_of(options.versions.begin(), options.versions.end(), is_for_dims);
+}
+
 /// `problems`: the first reasons against a grid.
 Diagnostic no_program(const std::string& which, const Diagnostics& problems) {
   const std::string why = problems.empty() ? "" : ": " + problems.front().message;
@@ -458,6 +475,9 @@ class BlockCompiler {
       lowered_.emplace_back(model_, options_);
       shapes_.push_back(shape ? std::move(*shape) : shape_without_axes(kernel_, s));
     }
+    // Strips of several statements are rows of one dim.
+    if (shapes_.size() == 1 && !why_no_grid_[0] && !is_written_for(shapes_[0], options_, model_))
+      shapes_[0] = fused_dims(shapes_[0]).value_or(shapes_[0]);
     points_ = search_points(kernel_, versions_.few, options_.most_versions >= 2 && !is_written());
     for (std::size_t s = 0; s < shapes_.size(); ++s)
       if (!find_grids(s)) return std::move(result_);
@@ -589,8 +609,9 @@ class BlockCompiler {
     for (std::size_t c = 0; c < candidates_.size(); ++c) ask_about(c, question);
     for (const GridShape& shape : shapes_)
       for (const GridAxis& axis : shape.axes)
-        if (std::find(question.measures.begin(), question.measures.end(), axis.extent) == question.measures.end())
-          question.measures.push_back(axis.extent);
+        for (const AffineExpr& extent : measures_of(axis))
+          if (std::find(question.measures.begin(), question.measures.end(), extent) == question.measures.end())
+            question.measures.push_back(extent);
     question.price = [this](std::size_t c, const Bindings& sizes) { return prices_.at(candidates_[c], sizes); };
     return question;
   }

@@ -25,21 +25,35 @@ std::set<TensorId> copied_inputs(const Grid& grid) {
   return copied;
 }
 
+void multiply(SizeProduct& product, const SizeProduct& by) {
+  product.number *= by.number;
+  product.factors.insert(product.factors.end(), by.factors.begin(), by.factors.end());
+}
+
 SizeProduct points_of(const GridShape& shape) {
   SizeProduct points;
   for (const Dim& dim : shape.kernel.statements[0].domain.dims) {
     const auto axis =
         std::find_if(shape.axes.begin(), shape.axes.end(), [&](const GridAxis& one) { return one.dim == dim.name; });
-    if (axis != shape.axes.end())
-      points.factors.push_back(axis->extent);
-    else
+    if (axis == shape.axes.end()) {
       points.number *= dim.extent;
+      continue;
+    }
+    multiply(points, axis->extent);
   }
   return points;
 }
 
 SizeProduct elements_of(const GridShape& shape, TensorId tensor) {
   SizeProduct elements;
+  if (shape.extents[tensor.index()].empty()) {  // fused dims are an axis
+    const std::vector<AxisMove>& moves = shape.moves[tensor.index()];
+    for (std::size_t d = 0; d < moves.size(); ++d)
+      if (moves[d].axis < 0)
+        elements.number *= shape.kernel.tensors[tensor.index()].shape[d];
+      else
+        multiply(elements, shape.axes[static_cast<std::size_t>(moves[d].axis)].extent);
+  }
   for (const AffineExpr& extent : shape.extents[tensor.index()])
     if (extent.is_constant())
       elements.number *= extent.constant();

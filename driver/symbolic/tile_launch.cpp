@@ -180,7 +180,7 @@ class TileCompiler {
     TilePrice& price = made_.price;
     for (std::size_t a = 0; a < axes().size(); ++a)
       (axes()[a].reduced ? price.steps : price.tiles)
-          .push_back(floordiv(axes()[a].extent + (tiles_[a] - 1), tiles_[a]));
+          .push_back(floordiv(*affine_extent(axes()[a]) + (tiles_[a] - 1), tiles_[a]));
     const auto few = cycles(1, tile_steps), more = cycles(1, 2 * tile_steps), many = cycles(many_tiles, 2 * tile_steps);
     if (!few || !more || !many || *many <= 0) return false;
     const double few_steps = std::pow(tile_steps, price.steps.size());
@@ -195,7 +195,7 @@ class TileCompiler {
 
   /// Its trips and conditions, by the programs for more tiles. Says why there are none.
   std::string take_axis(std::size_t a, const Program& base, const AxisCounts& counts) {
-    const AffineExpr steps = floordiv(axes()[a].extent + (tiles_[a] - 1), tiles_[a]);
+    const AffineExpr steps = floordiv(*affine_extent(axes()[a]) + (tiles_[a] - 1), tiles_[a]);
     const AffineExpr beyond = with_size_symbols(steps) - tile_steps;
     std::optional<MoreTiles> found;
     for (const std::int64_t by : more_tile_steps) {
@@ -211,7 +211,7 @@ class TileCompiler {
     for (const auto& [variable, by] : found->trips) made_.trips[variable] = steps;
     made_.program = std::move(found->program);
     if (axes()[a].reduced)
-      made_.enough.push_back(axes()[a].extent - (fewest_steps(a, base, counts) - 1) * tiles_[a] - 1);
+      made_.enough.push_back(*affine_extent(axes()[a]) - (fewest_steps(a, base, counts) - 1) * tiles_[a] - 1);
     return "";
   }
 

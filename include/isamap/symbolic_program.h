@@ -31,7 +31,10 @@ struct SizeProduct {
   std::int64_t number = 1;
   std::vector<AffineExpr> factors;
   bool is_number() const { return factors.empty(); }
+  bool operator==(const SizeProduct&) const = default;
 };
+/// "4*H*(W + 1)"
+std::string print(const SizeProduct& product);
 std::int64_t evaluate(const SizeProduct& product, const Bindings& sizes);
 
 /// One stretch of a dim.
@@ -42,8 +45,8 @@ struct DimRun {
 };
 
 struct GridAxis {
-  std::string dim;    ///< of the statement
-  AffineExpr extent;  ///< over sizes
+  std::string dim;     ///< of the statement
+  SizeProduct extent;  ///< over sizes; of one factor unless dims were fused (`fused_dims`)
   bool reduced = false;
   std::int64_t multiple = 1;  ///< divides every extent, by the facts
   std::int64_t most = -1;     ///< the largest extent, by the facts and the guard of the version; -1: not known
@@ -52,6 +55,9 @@ struct GridAxis {
   /// their loads (program/masked_ends.h). Nothing: the extent is as it was, or all inputs are copied.
   std::optional<AffineExpr> end = {};
 };
+
+/// The extent of an axis that is one dim of the kernel; nothing: of fused dims, a product of sizes.
+std::optional<AffineExpr> affine_extent(const GridAxis& axis);
 
 /// Where a tile leaves less than half of it, the last tile and the remainder are cut in halves: 14 + 3 positions become
 /// 9 + 8, since a few positions have too few independent sums to hide latencies. Every remainder has a run of its own
@@ -86,13 +92,17 @@ struct GridShape {
   std::vector<std::vector<AxisMove>> moves;        ///< by tensor and axis
   std::vector<std::vector<SizeProduct>> strides;   ///< by tensor and axis
   std::vector<std::vector<bool>> symbolic_extent;  ///< by tensor and axis
-  std::vector<std::vector<AffineExpr>> extents;    ///< by tensor and axis, over sizes; empty: it is not dense
+  std::vector<std::vector<AffineExpr>> extents;    ///< by tensor and axis, over sizes; empty: not dense, or fused
   std::map<TensorId, PaddedCopy> padded;           ///< subscripts in `kernel` count from `low`
   /// By tensor and axis, over sizes: subscript 0 of `kernel` is this one of the tensor. Empty: the same.
   std::vector<std::vector<AffineExpr>> first = {};
 };
 /// An error says what stands against a grid of blocks, and which size to bind.
 Result<GridShape> grid_shape(const SymbolicKernel& kernel, std::size_t statement);
+/// Parallel dims that lie one after another in every tensor that has them, such as the rows and columns of an image
+/// that a pointwise convolution reads, as one dim `p_q` of as many positions: tiles cross rows, and a row leaves no
+/// remainder. Nothing: there are none, or another dim is summed over and symbolic.
+std::optional<GridShape> fused_dims(const GridShape& shape);
 /// The statement and its tensors without axes: what plain loops compute.
 GridShape shape_without_axes(const SymbolicKernel& kernel, std::size_t statement);
 

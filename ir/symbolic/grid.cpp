@@ -87,7 +87,7 @@ class GridFinder {
       const Dim& dim = statement_.domain.dims[d];
       const auto range = Facts(kernel_.facts).interval(symbolic_.extents[d]);
       shape_.axes.push_back({dim.name,
-                             symbolic_.extents[d],
+                             product_of(symbolic_.extents[d], {}),
                              dim.kind == DimKind::reduction,
                              divisor_of(symbolic_.extents[d], kernel_.facts),
                              range ? range->high : -1,
@@ -96,7 +96,7 @@ class GridFinder {
     for (const AffineExpr& value : symbolic_.values)
       for (const GridAxis& axis : shape_.axes)
         if (value.names().contains(symbolic_dim(axis.dim)))
-          return refuse(fmt::format("statement {} uses value({})", statement_.name, axis.dim), axis.extent);
+          return refuse(fmt::format("statement {} uses value({})", statement_.name, axis.dim), *affine_extent(axis));
     for (const AffineExpr& value : symbolic_.values)
       for (const SymbolicSize& size : kernel_.facts.sizes)
         if (value.names().contains(size.name))
@@ -111,7 +111,7 @@ class GridFinder {
     const bool adds = reduction == Reduction::add || reduction == Reduction::mul || reduction == Reduction::max ||
                       reduction == Reduction::min;
     for (const GridAxis& axis : shape_.axes)
-      if (axis.reduced && !adds) return refuse(fmt::format("sums over {} saturate", axis.dim), axis.extent);
+      if (axis.reduced && !adds) return refuse(fmt::format("sums over {} saturate", axis.dim), *affine_extent(axis));
     return std::nullopt;
   }
   const Tensor& tensor(const Access& access) const { return kernel_.sample.tensors[access.tensor.index()]; }
@@ -174,16 +174,16 @@ class GridFinder {
         const bool linear = !(index[d] - factor * AffineExpr::dim(dim)).names().contains(dim);
         if (move.axis >= 0 || factor < 1 || !linear)
           return against(fmt::format("at {}, which is no multiple of one symbolic dim", print(index[d])),
-                         shape_.axes[g].extent);
+                         *affine_extent(shape_.axes[g]));
         if (access.computed && access.computed->axis == static_cast<int>(d))
-          return against("at a computed place", shape_.axes[g].extent);
+          return against("at a computed place", *affine_extent(shape_.axes[g]));
         move = {static_cast<int>(g), factor};
       }
       AxisMove& known = shape_.moves[own.tensor.index()][d];
       if (known.axis >= 0 && (known.axis != move.axis || known.factor != move.factor))
-        return against("along two dims", shape_.axes[static_cast<std::size_t>(known.axis)].extent);
+        return against("along two dims", *affine_extent(shape_.axes[static_cast<std::size_t>(known.axis)]));
       if (move.axis >= 0 && reads_other(a) && known.axis < 0)
-        return against("along two dims", shape_.axes[static_cast<std::size_t>(move.axis)].extent);
+        return against("along two dims", *affine_extent(shape_.axes[static_cast<std::size_t>(move.axis)]));
       known = move;
     }
     return a > 0 && outside_of(access, kernel_.sample.tensors) ? pad(a) : std::nullopt;
@@ -296,6 +296,22 @@ std::int64_t evaluate(const SizeProduct& product, const Bindings& sizes) {
   return value;
 }
 
+std::string print(const SizeProduct& product) {
+  const bool has_number = product.number != 1 || product.factors.empty();
+  std::string text = has_number ? std::to_string(product.number) : "";
+  for (const AffineExpr& factor : product.factors) {
+    const std::string one = print(factor);
+    const bool is_sum = (has_number || product.factors.size() > 1) && !factor.as_dim();
+    text += (text.empty() ? "" : "*") + (is_sum ? "(" + one + ")" : one);
+  }
+  return text;
+}
+
+std::optional<AffineExpr> affine_extent(const GridAxis& axis) {
+  if (axis.extent.factors.size() > 1) return std::nullopt;
+  return axis.extent.is_number() ? AffineExpr(axis.extent.number) : axis.extent.number * axis.extent.factors.front();
+}
+
 Result<GridShape> grid_shape(const SymbolicKernel& kernel, std::size_t statement) {
   return GridFinder(kernel, statement).run();
 }
@@ -329,8 +345,9 @@ std::optional<GridShape> rounded_up(const GridShape& shape, std::size_t axis, st
   GridShape rounded = shape;
   GridAxis& one = rounded.axes[axis];
   const Computation& statement = shape.kernel.statements[0];
-  if (!one.reduced) return std::nullopt;
-  const AffineExpr extent = tile * floordiv(one.extent + (tile - 1), tile);
+  const auto whole = affine_extent(one);
+  if (!one.reduced || !whole) return std::nullopt;
+  const AffineExpr extent = tile * floordiv(*whole + (tile - 1), tile);
   std::set<int> copied;
   for (int r = 0; r < static_cast<int>(statement.reads.size()); ++r) {
     const Access& read = statement.reads[static_cast<std::size_t>(r)];
@@ -339,7 +356,7 @@ std::optional<GridShape> rounded_up(const GridShape& shape, std::size_t axis, st
     for (std::size_t d = 0; d < read.index.size(); ++d) {
       if (shape.moves[t][d].axis != static_cast<int>(axis)) continue;
       const bool alone = read.index[d] == AffineExpr::dim(one.dim) && !shape.extents[t].empty();
-      if (!alone || shape.padded.contains(read.tensor) || shape.extents[t][d] != one.extent || read.computed)
+      if (!alone || shape.padded.contains(read.tensor) || shape.extents[t][d] != *whole || read.computed)
         return std::nullopt;
       moves = true;
       if (!masked.contains(read.tensor)) rounded.extents[t][d] = extent;
@@ -351,8 +368,8 @@ std::optional<GridShape> rounded_up(const GridShape& shape, std::size_t axis, st
     rounded.padded[read.tensor] = {std::vector<std::int64_t>(read.index.size(), 0), rounded.extents[t], 0};
   }
   if (!ends_anywhere(shape, copied, masked)) return std::nullopt;
-  if (!masked.empty()) one.end = one.extent;
-  one.extent = extent;
+  if (!masked.empty()) one.end = *whole;
+  one.extent = product_of(extent, {});
   one.multiple = tile;
   if (one.most >= 0) one.most = (one.most + tile - 1) / tile * tile;
   return rounded;

@@ -491,9 +491,34 @@ bool compares_numbers(const yaml::Node& list, const SizeExpressions& names) {
   return false;
 }
 
+/// The kernel of one statement with dims fused, which the schedules are for if they are not for the statement itself.
+std::optional<ScheduledStatement> fused(const std::vector<ScheduledStatement>& kernels) {
+  auto shape = kernels.size() == 1 && kernels[0].shape ? fused_dims(*kernels[0].shape) : std::nullopt;
+  if (!shape) return std::nullopt;
+  Kernel statement = shape->kernel;
+  return ScheduledStatement{std::move(statement), std::move(shape)};
+}
+
+/// By version, and what is wrong with them.
+std::pair<std::vector<ScheduleVersion>, Diagnostics> read_list(const yaml::Node& list,
+                                                               const std::vector<ScheduledStatement>& kernels,
+                                                               const SizeExpressions& names, const Schedule& head,
+                                                               const HardwareModel& model) {
+  std::vector<ScheduleVersion> versions;
+  Diagnostics problems;
+  for (const yaml::Node& item : list.items) {
+    Diagnostics own;  // so that all versions are read
+    ScheduleVersion& version = versions.emplace_back();
+    version.where = item.where;
+    version.when = read_guard(item.find("when"), names, own);
+    read_schedules(item, kernels, model, head, version, own);
+    problems.insert(problems.end(), own.begin(), own.end());
+  }
+  return {std::move(versions), std::move(problems)};
+}
+
 Result<std::vector<ScheduleVersion>> read_versions(const yaml::Node& root, const SymbolicKernel& kernel,
                                                    const HardwareModel& model) {
-  std::vector<ScheduleVersion> versions;
   Diagnostics problems;
   yaml::MapReader reader(root, "a schedule file", problems);
   const Schedule head = read_head(reader, kernel.sample.name, model, problems);
@@ -503,14 +528,12 @@ Result<std::vector<ScheduleVersion>> read_versions(const yaml::Node& root, const
   const auto kernels = scheduled_for_all_sizes(kernel, *list);
   if (!kernels) return kernels.diagnostics();
   const SizeExpressions names = names_of(kernel);
-  for (const yaml::Node& item : list->items) {
-    Diagnostics own;  // so that all versions are read
-    ScheduleVersion& version = versions.emplace_back();
-    version.where = item.where;
-    version.when = read_guard(item.find("when"), names, own);
-    read_schedules(item, *kernels, model, head, version, own);
-    problems.insert(problems.end(), own.begin(), own.end());
+  auto [versions, wrong] = read_list(*list, *kernels, names, head, model);
+  if (const auto together = wrong.empty() ? std::nullopt : fused(*kernels)) {
+    auto of_fused = read_list(*list, {*together}, names, head, model);
+    if (of_fused.second.empty()) std::tie(versions, wrong) = std::move(of_fused);
   }
+  problems.insert(problems.end(), wrong.begin(), wrong.end());
   if (problems.empty()) check_cover(versions, kernel.facts, compares_numbers(*list, names), problems);
   if (!problems.empty()) return problems;
   return versions;

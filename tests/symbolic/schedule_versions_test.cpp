@@ -233,7 +233,7 @@ TEST(ScheduleVersions, SomeSizesMayBeBound) {
 /// rows need blocks of these.
 TEST(ScheduleVersions, BlocksThatNoSizeReachesHaveNoCode) {
   Grid grid;
-  grid.shape.axes = {{"i", AffineExpr::dim("M"), false, 1, -1, {{6, 0, 0}}}};
+  grid.shape.axes = {{"i", {1, {AffineExpr::dim("M")}}, false, 1, -1, {{6, 0, 0}}}};
   for (std::int64_t remainder = 1; remainder < 6; ++remainder)
     grid.shape.axes[0].runs.push_back({0, remainder, remainder});
   grid.blocks.resize(6);

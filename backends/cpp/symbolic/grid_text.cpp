@@ -31,12 +31,6 @@ struct GridPlace {
   bool is_cut(int axis) const { return strip != nullptr && strip->axis == axis; }
 };
 
-std::string size_product(const SizeProduct& product, const EntryNames& names) {
-  std::string text = std::to_string(product.number);
-  for (const AffineExpr& factor : product.factors) text += " * (" + size_text(factor, names.sizes) + ")";
-  return text;
-}
-
 /// Appends the runs of `left` positions from `at` on. A sum over nothing starts, too.
 std::string cut_text(const GridAxis& axis, std::size_t a, const std::string& indent, const std::string& edge) {
   std::string text;
@@ -87,7 +81,7 @@ std::string runs_text(const GridPlace& place, std::size_t a) {
       fmt::format("    Run runs{0}[{1}];\n    long many{0} = 0;\n    {{\n", a, most_runs(place, number) + 1);
   if (!place.is_zoned(number)) {
     text += fmt::format("      long at = 0, left = {};\n",
-                        place.is_cut(number) ? "strip" : size_text(axis.extent, place.names.sizes));
+                        place.is_cut(number) ? "strip" : extent_text(axis, place.names.sizes));
     return text + cut_text(axis, a, "      ", "") + "    }\n";
   }
   const std::string end = fmt::format("zone{}[z]", a);
@@ -115,7 +109,9 @@ std::string kept_text(const GridPlace& place) {
     for (const AffineExpr& stride : place.kernel.strides[whole]) sizes.merge(stride.names());
     for (const AffineExpr& first : shape.first.empty() ? std::vector<AffineExpr>{} : shape.first[t])
       sizes.merge(first.names());
-    for (const int axis : axes_of(shape, id)) sizes.merge(shape.axes[static_cast<std::size_t>(axis)].extent.names());
+    for (const int axis : axes_of(shape, id))
+      for (const AffineExpr& factor : shape.axes[static_cast<std::size_t>(axis)].extent.factors)
+        sizes.merge(factor.names());
     const auto& [name, last, shared] = place.names.kept.at(shape.tensors[t]);
     const std::string &array = place.names.pointers.at(shape.tensors[t]), &packings = place.names.packings;
     std::string same = fmt::format("{0} > 0 && {1}.packing == {0} && {1}.array == {2}", packings, last, array), list;
@@ -142,7 +138,7 @@ std::string zones_text(const GridPlace& place) {
   std::string text;
   if (!place.zones) return text;
   for (const auto& [a, zone] : place.zones->axes) {
-    const std::string extent = size_text(place.grid.shape.axes[static_cast<std::size_t>(a)].extent, place.names.sizes);
+    const std::string extent = extent_text(place.grid.shape.axes[static_cast<std::size_t>(a)], place.names.sizes);
     text += fmt::format(
         "    const long zone{0}[3] = {{clamped({1}, 0, {2}), clamped({3}, clamped({1}, 0, {2}), {2}), {2}}};\n", a,
         zone.first, extent, size_text(zone.end, place.names.sizes));
@@ -158,7 +154,7 @@ std::string zones_text(const GridPlace& place) {
   for (std::size_t d = 0; d < own.size(); ++d)
     text += fmt::format("    [[maybe_unused]] const long {}_own{} = {};\n",
                         identifier(place.grid.shape.kernel.tensors[tensor.index()].name), d,
-                        size_product(own[d], place.names));
+                        product_text(own[d], place.names.sizes));
   return text;
 }
 
@@ -466,7 +462,7 @@ std::string grid_text(const Grid& grid, const GridFunctions& functions, const Sy
   std::string text = "  {\n";
   for (const auto& [t, d] : stride_arguments(shape))
     text += fmt::format("    const long {} = {};\n", stride_name(shape.kernel.tensors[t], d),
-                        size_product(shape.strides[t][d], names));
+                        product_text(shape.strides[t][d], names.sizes));
   const std::string kept = shared ? "" : kept_text(place);
   const bool alone = names.team && !shared && strip == nullptr;
   if (!alone) text += kept;

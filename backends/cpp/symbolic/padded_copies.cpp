@@ -20,7 +20,7 @@ std::string copy_loop(const GridShape& shape, TensorId id, std::size_t d, const 
   return fmt::format(
       "for (long i{0} = {1} * begin{2}; begin{2} < end{2} && i{0} < {1} * (end{2} - ({3})) + extent{0}; "
       "++i{0})",
-      d, move.factor, move.axis, size_text(shape.axes[static_cast<std::size_t>(move.axis)].extent, names.sizes));
+      d, move.factor, move.axis, extent_text(shape.axes[static_cast<std::size_t>(move.axis)], names.sizes));
 }
 
 /// A copy whose axes were rounded up, rows and zeros after them; none where the extents are the same. Axes behind the

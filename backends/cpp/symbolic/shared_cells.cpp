@@ -151,7 +151,7 @@ std::string begin_shares(const Grid& grid, const EntryNames& names) {
   std::string axes, costs;
   for (const auto& [axis, tile] : grid.shares.tiles)
     axes += fmt::format("{}{{{}, {}, 1}}", axes.empty() ? "" : ", ",
-                        size_text(grid.shape.axes[static_cast<std::size_t>(axis)].extent, names.sizes), tile);
+                        extent_text(grid.shape.axes[static_cast<std::size_t>(axis)], names.sizes), tile);
   for (const SharedCost& cost : grid.shares.costs) {
     unsigned bits = 0, bit = 1;
     for (const auto& [axis, tile] : grid.shares.tiles) {

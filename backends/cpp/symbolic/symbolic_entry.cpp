@@ -34,6 +34,17 @@ std::string size_text(const AffineExpr& e, const std::map<std::string, std::stri
   return text;
 }
 
+std::string product_text(const SizeProduct& product, const std::map<std::string, std::string>& names) {
+  std::string text = std::to_string(product.number);
+  for (const AffineExpr& factor : product.factors) text += " * (" + size_text(factor, names) + ")";
+  return text;
+}
+
+std::string extent_text(const GridAxis& axis, const std::map<std::string, std::string>& names) {
+  const auto extent = affine_extent(axis);
+  return extent ? size_text(*extent, names) : product_text(axis.extent, names);
+}
+
 std::string size_checks(const std::string& entry, const SizeFacts& facts,
                         const std::map<std::string, std::string>& names) {
   std::string text;

@@ -40,6 +40,11 @@ struct EntryNames {
 /// `a*M + b` with divisions that round down; `names`: of the arguments, by size.
 std::string size_text(const AffineExpr& e, const std::map<std::string, std::string>& names);
 
+/// `4 * (H) * (W + 1)`.
+std::string product_text(const SizeProduct& product, const std::map<std::string, std::string>& names);
+/// The positions of an axis.
+std::string extent_text(const GridAxis& axis, const std::map<std::string, std::string>& names);
+
 /// Statements that return 1 with a line on stderr where a size breaks a fact.
 std::string size_checks(const std::string& entry, const SizeFacts& facts,
                         const std::map<std::string, std::string>& names);
