@@ -2,6 +2,9 @@
 #include "driver/symbolic/grid_plan.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "backends/cpp/symbolic/block_unit.h"
 #include "driver/symbolic/tiles_of_nests.h"
@@ -244,6 +247,34 @@ Schedule with_inner_outputs(const GridShape& shape, Schedule schedule, const Har
   return schedule;
 }
 
+namespace {
+
+bool is_parallel_axis(const GridShape& shape, const std::string& dim) {
+  return std::any_of(shape.axes.begin(), shape.axes.end(),
+                     [&](const GridAxis& axis) { return axis.dim == dim && !axis.reduced; });
+}
+
+/// Unrolled loops over single positions of these dims become one along `row`, unless there is one.
+void unroll_along(const std::string& row, const std::set<std::string>& across, std::vector<Line>& lines) {
+  const auto unrolled = [](Line& line) {
+    auto* loop = std::get_if<For>(&line.is);
+    return loop != nullptr && loop->unroll && loop->loops.size() == 1 ? &loop->loops[0] : nullptr;
+  };
+  bool has_row = std::any_of(lines.begin(), lines.end(), [&](Line& line) {
+    const TiledLoop* loop = unrolled(line);
+    return loop != nullptr && loop->dim == row;
+  });
+  std::erase_if(lines, [&](Line& line) {
+    TiledLoop* loop = unrolled(line);
+    if (loop == nullptr || !across.contains(loop->dim)) return false;
+    if (std::exchange(has_row, true)) return true;
+    *loop = {row, 1};
+    return false;
+  });
+}
+
+}  // namespace
+
 std::optional<Schedule> with_larger_tile(const GridShape& shape, const Schedule& schedule, const HardwareModel& model) {
   Schedule larger = schedule;
   TiledLoop* innermost = nullptr;
@@ -259,6 +290,32 @@ std::optional<Schedule> with_larger_tile(const GridShape& shape, const Schedule&
   return std::nullopt;
 }
 
+std::optional<Schedule> with_row_tile(const GridShape& shape, const Schedule& schedule, const HardwareModel& model) {
+  const std::vector<AffineExpr>& written = shape.kernel.statements[0].write.index;
+  const auto row = written.empty() ? std::nullopt : written.back().as_dim();
+  if (!row || !is_parallel_axis(shape, *row)) return std::nullopt;
+  Schedule rows = schedule;
+  std::vector<Line>& lines = rows.nests[0].lines;
+  std::map<std::string, TiledLoop*> innermost;
+  TiledLoop* last = nullptr;
+  for (Line& line : lines)
+    if (auto* loop = std::get_if<For>(&line.is); loop != nullptr && !loop->unroll && loop->loops.size() == 1)
+      if (is_parallel_axis(shape, loop->loops[0].dim)) last = innermost[loop->loops[0].dim] = &loop->loops[0];
+  if (!innermost.contains(*row)) return std::nullopt;
+  TiledLoop& along = *innermost[*row];
+  std::set<std::string> across;
+  for (auto& [dim, loop] : innermost) {
+    if (dim == *row || loop->tile == 1) continue;
+    along.tile *= std::exchange(loop->tile, 1);
+    across.insert(dim);
+  }
+  if (across.empty()) return std::nullopt;
+  if (last != &along) std::swap(*last, along);
+  unroll_along(*row, across, lines);
+  const Kernel kernel = block_kernel(shape, likely_counts(shape), false);
+  return has_errors(verify(rows, kernel, model)) ? std::nullopt : std::optional(std::move(rows));
+}
+
 std::vector<Schedule> schedules_to_plan(const GridShape& shape, const Schedule& found, const HardwareModel& model) {
   const Schedule walked = with_unit_loops(shape, with_separate_lanes(found));
   const Schedule schedule = with_common_tiles(shape, with_vector_tiles(shape, walked), model);
@@ -267,7 +324,13 @@ std::vector<Schedule> schedules_to_plan(const GridShape& shape, const Schedule& 
   std::vector<Schedule> planned{schedule, with_early_copies(shape, schedule, model), inner, early,
                                 reduced(schedule, true, model)};
   if (inner == schedule) return planned;
+  std::vector<Schedule> tiled{inner, early};
   for (const Schedule& one : {inner, early})
+    if (auto rows = with_row_tile(shape, one, model)) {
+      planned.push_back(*rows);
+      tiled.push_back(std::move(*rows));
+    }
+  for (const Schedule& one : tiled)
     if (auto larger = with_larger_tile(shape, one, model)) planned.push_back(std::move(*larger));
   return planned;
 }

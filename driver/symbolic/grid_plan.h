@@ -55,12 +55,18 @@ Schedule with_unit_loops(const GridShape& shape, Schedule schedule);
 /// Copies of the output hold one tile of registers each: a copy of all rows has no loop over tiles of a symbolic dim.
 Schedule with_inner_outputs(const GridShape& shape, Schedule schedule, const HardwareModel& model);
 
+/// A copy of the output for each tile is written back tile by tile: along the innermost axis of the output in vectors,
+/// across it element by element. Tiles of registers that go across become tiles of as many positions along it. Nothing:
+/// they go along it already, or none of these is legal.
+std::optional<Schedule> with_row_tile(const GridShape& shape, const Schedule& schedule, const HardwareModel& model);
+
 /// A copy of the output for each tile is written back tile by tile, which costs larger tiles less: the innermost loop
 /// over a symbolic dim has the largest legal tile, up to twice its own. Nothing: there is none.
 std::optional<Schedule> with_larger_tile(const GridShape& shape, const Schedule& schedule, const HardwareModel& model);
 
 /// A schedule that was found at one size with loops over each symbolic dim alone, with copies at other places, without
-/// copies, which few rows do not repay, and with larger tiles where each one has a copy of the output.
+/// copies, which few rows do not repay, and with larger tiles and tiles of rows where each one has a copy of the
+/// output.
 std::vector<Schedule> schedules_to_plan(const GridShape& shape, const Schedule& found, const HardwareModel& model);
 
 /// Does it use no instruction?

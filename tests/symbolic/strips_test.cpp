@@ -234,6 +234,33 @@ TEST(GridPlans, TilesOfNestsDivideEachOther) {
 }
 
 /// A schedule that is searched for several cores has loops over them, which no grid has: its cells are distributed.
+/// Columns of an output are written back element by element, rows in vectors.
+TEST(GridPlans, TilesOfCopiedOutputsGoAlongRows) {
+  const SymbolicKernel kernel = symbolic_kernel(
+      "kernel: conv\ndims: {H: {max: 60, likely: 14}, W: {max: 60, likely: 14}}\n"
+      "tensors: {I: {shape: [3, H + 2, W + 2]}, F: {shape: [32, 3, 3, 3]}, O: {shape: [32, H, W]}}\n"
+      "compute: ['O[k,p,q] += I[c,p+r,q+s] * F[k,c,r,s]']\n");
+  const auto machine = load_hardware("x86_zen4", {ISAMAP_SOURCE_DIR "/hardware_models"});
+  ASSERT_TRUE(machine) << render(machine.diagnostics());
+  const auto shape = grid_shape(kernel, 0);
+  ASSERT_TRUE(shape);
+  const std::string head = "schedule: conv\nkernel: conv\ntarget: x86_zen4\nnest:\n",
+                    packed = "  - stage F in ram as [k/32, c, r, s, k%32]\n",
+                    sums =
+                        "  - stage O in ram as [k/32, p, q, k%32]\n  - stage O in vec\n  - for c by 1\n"
+                        "  - for r by 1\n  - for s by 1\n  - stage F in vec\n",
+                    inner = "  - stage I in vec\n  - for k by 16 unroll\n  - do s0 with fma_f32(j=k)\n";
+  const auto schedule = parse_schedule(head + packed + "  - for q by 2\n  - for p by 5\n" + sums +
+                                           "  - for p by 1 unroll\n  - for q by 1 unroll\n" + inner,
+                                       "s.yaml", shape->kernel, machine->model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto rows = with_row_tile(*shape, *schedule, machine->model);
+  ASSERT_TRUE(rows);
+  EXPECT_EQ(print(*rows),
+            head + packed + "  - for p by 1\n  - for q by 10\n" + sums + "  - for q by 1 unroll\n" + inner);
+  EXPECT_FALSE(with_row_tile(*shape, *rows, machine->model));
+}
+
 TEST(GridPlans, AreSearchedForOneThread) {
   const SymbolicKernel kernel = symbolic_kernel(R"(kernel: depthwise
 dims: {N: {max: 3}, C: {max: 50, likely: 32}, H: {min: 1, max: 60}, W: {min: 1, max: 60}}
