@@ -118,7 +118,6 @@ class Manager {
   Manager(const jobs::Plan& plan, jobs::JobStore& store, const jobs::WorkOptions& options,
           const jobs::JobRunner& runner, int ranks)
       : plan_(plan),
-        store_(store),
         queue_(plan, store, options),
         child_(runner, options.limits),
         workers_(static_cast<std::size_t>(ranks)) {}
@@ -260,7 +259,6 @@ class Manager {
   }
 
   const jobs::Plan& plan_;
-  jobs::JobStore& store_;
   jobs::JobQueue queue_;
   jobs::JobChild child_;
   std::vector<Worker> workers_;  ///< by rank; ours is not used

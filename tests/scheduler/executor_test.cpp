@@ -271,8 +271,8 @@ TEST(Executor, MappingAndLoweringLeaveWhenAsked) {
   ASSERT_TRUE(found);
   const std::function<bool()> yes = [] { return true; };
   const StopWhen scope(yes);
-  EXPECT_THROW(enumerate_mappings(problem.kernel, problem.model, {}), EndedEarly);
-  EXPECT_THROW(lower(found->schedule, problem.kernel, problem.model), EndedEarly);
+  EXPECT_THROW((void)enumerate_mappings(problem.kernel, problem.model, {}), EndedEarly);
+  EXPECT_THROW((void)lower(found->schedule, problem.kernel, problem.model), EndedEarly);
 }
 
 /// Ctrl-C while every evaluation takes seconds.
