@@ -4,8 +4,8 @@
 //
 // With b rows of the last part in a band, a part whose rows are read by steps of s computes s*b of them (times the
 // steps behind it), after a lead of L rows in front of the first band, so that in every band the rows of the windows
-// are there: L = max(0, s*(L' - 1) + high + 1), L' the reader's lead. Each call computes that many rows; a call that
-// would go beyond the last row begins earlier instead; not where bands are summed, since a row would count twice.
+// are there: L = max(0, s*(L' - 1) + high + 1), L' the reader's lead. Each call computes that many rows; the lead and
+// what is left of the last band, which has no rows to lead to, are calls of fewer rows: each row is computed once.
 
 #include <fmt/format.h>
 
@@ -155,21 +155,33 @@ std::vector<TensorId> tensors_of_other_rows(const std::map<TensorId, TensorId>& 
   return found;
 }
 
-/// By band: calls of `pace` rows up to row ends[band]. What is left begins earlier instead, if rows may be computed
-/// `again`, or has fewer rows.
-std::vector<std::vector<RowRange>> calls_to(const std::vector<std::int64_t>& ends, std::int64_t pace, bool again) {
+/// By band: calls of `pace` rows up to row ends[band], those that are left over in front of them; in one call in the
+/// first band, if `at_once`. No row is computed twice.
+std::vector<std::vector<RowRange>> calls_to(const std::vector<std::int64_t>& ends, std::int64_t pace, bool at_once) {
   std::vector<std::vector<RowRange>> calls;
   std::int64_t first = 0;
   for (const std::int64_t end : ends) {
     auto& own = calls.emplace_back();
-    if (const std::int64_t rest = (end - first) % pace; rest != 0) {
-      own.push_back({again && first > 0 ? first + rest - pace : first, first + rest});
-      first += rest;
+    if (first == 0 && at_once && end > 0) own.push_back({0, end}), first = end;
+    for (std::int64_t rows = (end - first) % pace; first < end; rows = pace) {
+      if (rows > 0) own.push_back({first, first + rows});
+      first += rows;
     }
-    for (; first < end; first += pace) own.push_back({first, first + pace});
-    first = end;
   }
   return calls;
+}
+
+/// Calls of different lengths are programs of their own.
+std::size_t lengths_of(const std::vector<std::vector<RowRange>>& calls) {
+  std::set<std::int64_t> lengths;
+  for (const auto& band : calls)
+    for (const RowRange& call : band) lengths.insert(call.end - call.first);
+  return lengths.size();
+}
+
+std::vector<std::vector<RowRange>> fewest_programs(const std::vector<std::int64_t>& ends, std::int64_t pace) {
+  auto split = calls_to(ends, pace, false), at_once = calls_to(ends, pace, true);
+  return lengths_of(at_once) < lengths_of(split) ? at_once : split;
 }
 
 class BandScheduler {
@@ -306,7 +318,7 @@ class BandScheduler {
     for (std::size_t p = 0; p < rows_.size(); ++p) {
       std::vector<std::int64_t> ends;
       for (std::int64_t band = 0; band < bands(); ++band) ends.push_back(done(p, band));
-      calls_.push_back(calls_to(ends, pace_[p], !are_summed()));
+      calls_.push_back(fewest_programs(ends, pace_[p]));
     }
   }
 

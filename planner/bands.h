@@ -120,10 +120,9 @@ struct BandSchedule {
   bool operator==(const BandSchedule&) const = default;
 };
 
-/// All bands of `by` rows of the last part, along this dim of its first statement (BandGroup::along). The last band
-/// ends at the last row and computes rows again where `by` does not divide their number; where bands are summed it has
-/// fewer rows. `kernel`: the model stored in the orders of its plan. Errors: a part without rows, parts that are no
-/// path, a tensor that cannot be a band, in words.
+/// All bands of `by` rows of the last part, along this dim of its first statement (BandGroup::along); the last
+/// band has fewer rows where `by` does not divide their number. `kernel`: the model stored in the orders of its plan.
+/// Errors: a part without rows, parts that are no path, a tensor that cannot be a band, in words.
 Result<BandSchedule> band_schedule(const Kernel& kernel, const std::vector<Part>& parts, std::int64_t by,
                                    const std::string& along = "");
 

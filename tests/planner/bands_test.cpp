@@ -209,6 +209,38 @@ TEST(Bands, OneLoopRunsMostOfThem) {
   for (const auto& [id, rows] : schedule->buffers) EXPECT_LE(rows, 7) << "4 rows, a halo of 2, the end";
 }
 
+/// The last band of a part that runs ahead has no rows to run ahead to, and bands that do not divide the rows have a
+/// last one of fewer rows.
+TEST(Bands, NoRowIsComputedTwice) {
+  for (const std::int64_t rows : {14, 15})
+    for (std::int64_t by = 1; by <= rows; ++by) {
+      const Kernel kernel = kernel_of({rows, 3, 1, 1, 1, 1});
+      const auto schedule = band_schedule(kernel, single_parts(kernel), by);
+      ASSERT_TRUE(schedule);
+      std::vector<std::int64_t> computed(4, 0);
+      for (const BandLoop& loop : schedule->loops)
+        for (const BandStep& step : loop.steps)
+          if (step.kind == BandStep::Kind::call) computed[step.part] += loop.times * step.rows;
+      EXPECT_EQ(computed, std::vector<std::int64_t>(4, rows)) << "bands of " << by;
+    }
+}
+
+/// Two bands: the first one with the rows that the window reads ahead, the second without them.
+TEST(Bands, RowsAheadAreNoCallOfTheirOwnWhereThatIsAProgramMore) {
+  const Kernel kernel = kernel_of({14, 3, 1, 1, 1, 1});
+  const std::vector<Part> parts = {{{0}}, {{1}}};
+  Kernel alone = kernel;
+  alone.statements.resize(2);
+  const auto rows_of_first = [&](std::int64_t by) {
+    std::vector<std::int64_t> rows;
+    for (const BandKernel& one : band_schedule(alone, parts, by)->kernels)
+      if (one.part == 0) rows.push_back(one.rows);
+    return rows;
+  };
+  EXPECT_EQ(rows_of_first(7), (std::vector<std::int64_t>{8, 6}));
+  EXPECT_EQ(rows_of_first(2), (std::vector<std::int64_t>{1, 2})) << "the last row as the first";
+}
+
 TEST(Bands, RowsThatOthersReadAreStored) {
   Kernel kernel = kernel_of({13, 3, 1, 1, 1, 1});
   kernel.tensors[4].output = true;  // U is wanted by the caller, and still read row by row
