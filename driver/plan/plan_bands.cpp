@@ -91,6 +91,22 @@ std::vector<BandPath> fewest_weights_first(const Kernel& kernel, const std::vect
   return found;
 }
 
+/// Do the buffers of bands of `by` rows fit the second cache together with the weights?
+bool fit_second(const Kernel& kernel, const std::vector<Part>& parts, std::int64_t by, double usable) {
+  const auto schedule = band_schedule(kernel, parts, by);
+  return schedule && !schedule->buffers.empty() &&
+         buffer_bytes(kernel, *schedule) + weight_bytes(kernel, parts) <= usable;
+}
+
+/// The most rows that do, of half of all, a quarter and so on: bands of tensors that fit the cache as a whole, which
+/// are rather one part than cheaper. 0: none.
+std::int64_t most_rows_that_fit(const Kernel& kernel, const std::vector<Part>& parts, double usable) {
+  const auto rows = rows_of(kernel, parts.back());
+  std::int64_t by = rows ? rows->rows / 2 : 0;
+  while (by > 0 && !fit_second(kernel, parts, by, usable)) by /= 2;
+  return by;
+}
+
 class BandPlanner {
  public:
   BandPlanner(const Kernel& kernel, const std::vector<Part>& chains, const std::vector<double>& price, PartStore& store,
@@ -123,8 +139,7 @@ class BandPlanner {
     for (const auto& [path, best] : best_)
       if (pays(best.price, path)) try_with_producers(best, grown);
     price_all(grown);
-    // Norms of rows are small; bands of attention may have taken all by now.
-    limit_ = std::max(options_.band_kernels, keys_.size() + options_.band_kernels / 3);
+    limit_ = options_.band_kernels;  // what large tensors leave: norms of rows are small
     for (const BandPath& path : fewest_weights_first(kernel_, chains_, paths))
       if (!is_large(path)) try_path(path, small);
     price_all(small);
@@ -134,7 +149,10 @@ class BandPlanner {
     for (const auto& [path, best] : best_)
       if (pays(best.price, path)) try_with_sum(best, summed);
     price_all(summed);
-    limit_ = options_.plan_ties > 0 ? options_.band_kernels * 2 : 0;
+    limit_ = options_.plan_ties > 0 ? keys_.size() + options_.band_kernels * 2 : 0;
+    // Threads wait for each other behind each part of each band, which prices do not know to within a tie.
+    for (const BandPath& path : threads_ == 1 ? longest_first(paths) : std::vector<BandPath>{})
+      add(path.chains, "", most_rows_that_fit(kernel_, parts_of(path.chains), usable(caches_.second)), tied);
     for (const BandPath& path : longest_first(paths))
       if (!best_.contains(path.chains)) try_sums(path, 0, tied);
     price_all(tied);
@@ -150,7 +168,7 @@ class BandPlanner {
     for (const std::size_t c : path) sum += price_[c];
     return sum;
   }
-  double usable_nearest() const { return store_.machine().timing.usable * caches_.nearest; }
+  double usable(double bytes) const { return store_.machine().timing.usable * bytes; }
   bool saves(double share, double price, const Path& path) const { return price < apart(path) * (1 - share); }
   bool pays(double price, const Path& path) const { return saves(options_.band_gain, price, path); }
   std::vector<Part> parts_of(const Path& path) const { return chains_of(chains_, path); }
@@ -222,7 +240,7 @@ class BandPlanner {
     const double first = bytes(*one), more = std::max(1.0, bytes(*two) - first);
     const double weights = weight_bytes_of_band(kernel_, parts, *one), half = caches_.second / 2;
     const bool only_rows = reads_only_rows(kernel_, parts, *one);
-    const double nearest = only_rows ? usable_nearest() : caches_.nearest / 2;
+    const double nearest = only_rows ? usable(caches_.nearest) : caches_.nearest / 2;
     const bool in_nearest = path.largest < half || (only_rows && first <= nearest);
     const double left = std::min(half - weights, in_nearest ? nearest : half) - first;
     if (left < 0) {
@@ -262,7 +280,7 @@ class BandPlanner {
     auto schedule = band_schedule(kernel_, tried.parts, tried.by, along);
     if (!schedule) return;
     tried.schedule = std::move(*schedule);
-    if (outgrows_nearest(kernel_, tried, *one, usable_nearest())) return;
+    if (outgrows_nearest(kernel_, tried, *one, usable(caches_.nearest))) return;
     cut_most_called(tried);
     std::set<std::string> keys = keys_;
     for (const Kernel& kernel : tried.kernels) keys.insert(key_of(kernel));

@@ -5,6 +5,8 @@
 // A path is worth a price if a tensor between its parts is more than half of the nearest cache. The rows of a band are
 // first as many as let its buffers fit half of the second cache with the weights (half of the nearest one, if all
 // tensors fit that), then half and twice as many where that gained; parts whose results only such bands read join them.
+// Where plans of fewer parts are wanted at the same price, as many rows as fit the usable share of the second cache, at
+// most half of all, are priced too: with few bands rows and weights are read again rarely.
 // Rows are along the outermost stored axis, or where that is not possible along a dim of the last part. The price is
 // that of driver/plan/band_price.h.
 

@@ -28,8 +28,8 @@ struct PlanOptions {
   std::size_t joined_statements = 4;
   std::size_t joins = 12;         ///< pairs of neighbouring chains that are compiled together to learn their price
   std::size_t band_parts = 4;     ///< of a path that may run in bands
-  std::size_t band_kernels = 48;  ///< parts on a few rows that are compiled to learn the price of bands, a third of
-                                  ///< them where tensors are small, and half as many of sums; 0: no bands
+  std::size_t band_kernels = 48;  ///< parts on a few rows that are compiled to learn the price of bands, half as many
+                                  ///< of sums, and twice as many of ties; 0: no bands
   /// Share of the price of its parts that a group must save: call overheads that no description states are about that
   /// (bands of one row of 28 were predicted 1 % faster and measured 5 % slower).
   double band_gain = 0.02;

@@ -343,6 +343,33 @@ normalise: Y[i,j] = E[i,j] * S[i] over i: 1536, j: 128
   EXPECT_LE(plan.bands[0].by * 128 * 4, 24 << 10) << "half of the nearest cache";
 }
 
+/// All tensors of the block fit the second cache, so that rows save next to nothing, and no row the nearest one: a
+/// group of bands is a part less at about the same price.
+TEST_F(BandedModels, ABlockThatFitsTheSecondCacheHasFewerParts) {
+  const Model model = model_of(R"(kernel block
+tensor X: f32[14,14,64]
+tensor W: f32[384,64] constant
+tensor T: f32[14,14,384] outside 0
+tensor D: f32[384,3,3] constant
+tensor U: f32[14,14,384]
+tensor P: f32[64,384] constant
+tensor Y: f32[14,14,64]
+expand: T[p,q,k] += X[p,q,c] * W[k,c] over p: 14, q: 14, k: 384, c: 64
+depthwise: U[p,q,c] += T[p + r - 1,q + s - 1,c] * D[c,r,s] over p: 14, q: 14, c: 384, r: 3, s: 3
+project: Y[p,q,k] += U[p,q,c] * P[k,c] over p: 14, q: 14, k: 64, c: 384
+)");
+  const HardwareModel large = load_hardware("x86_zen4", {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"})->model;
+  PartStoreOptions with = options();
+  with.compile.schedule.max_evaluations = 100;
+  PartStore store(large, with);
+  PlanOptions cheapest;
+  cheapest.plan_ties = 0;
+  EXPECT_TRUE(plan_model(model, store, cheapest).bands.empty());
+  const ModelPlan plan = plan_model(model, store, {});
+  ASSERT_EQ(plan.bands.size(), 1u) << print(plan, model.kernel, large.name);
+  EXPECT_EQ(plan.bands[0].along, "");
+}
+
 TEST_F(BandedModels, NoBandsWhereEverythingFits) {
   const HardwareModel large = load_hardware("x86_avx512", {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"})->model;
   PartStore store(large, options());
