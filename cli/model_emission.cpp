@@ -11,9 +11,11 @@
 #include "backends/cpp/model/model_unit.h"
 #include "backends/model_runner.h"
 #include "cli/built_model.h"
+#include "cli/model_run.h"
 #include "cli/models.h"
 #include "hwdesc/model/program_language.h"
 #include "planner/plan_file.h"
+#include "planner/traffic.h"
 
 namespace isamap::cli {
 namespace {
@@ -53,12 +55,8 @@ void add_places(nlohmann::ordered_json& json, const ModelProgram& program) {
 nlohmann::ordered_json json_of(const Built& built, const ModelProgram& program, const ModelUnit& unit) {
   auto parts = nlohmann::ordered_json::array();
   for (std::size_t p = 0; p < built.compiled.parts.size(); ++p) {
-    const CompiledPart& part = built.compiled.parts[p];
-    parts.push_back({{"name", part.name},
-                     {"nodes", part.nodes},
-                     {"statements", part.kernel.statements.size()},
-                     {"program", part.program},
-                     {"predicted_cycles", part.predicted_cycles}});
+    parts.push_back(part_json(built.compiled, p));
+    parts.back()["program"] = built.compiled.parts[p].program;  // of the text's functions
   }
   nlohmann::ordered_json json = {{"schema_version", 1},
                                  {"model", unit.name},
@@ -71,6 +69,7 @@ nlohmann::ordered_json json_of(const Built& built, const ModelProgram& program, 
                                  {"weights_bytes", program.weights.size()},
                                  {"code_bytes", unit.text.size()},
                                  {"predicted_cycles", built.compiled.predicted_cycles},
+                                 {"parts", bands_as_parts(built.compiled.plan).size()},
                                  {"plan", print(built.compiled.plan, built.imported, built.machine.name)},
                                  {"part_list", parts}};
   if (unit.launches >= 0) json["launches"] = unit.launches;

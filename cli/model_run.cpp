@@ -40,6 +40,21 @@ nlohmann::ordered_json plan_json(const ModelPlan& plan) {
           {"parts", bands_as_parts(plan).size()}};
 }
 
+nlohmann::ordered_json part_json(const CompiledModel& compiled, std::size_t number) {
+  const CompiledPart& part = compiled.parts[number];
+  const CompiledBands* bands = bands_of(compiled, number);
+  nlohmann::ordered_json json = {{"name", part.name},
+                                 {"nodes", part.nodes},
+                                 {"part", part_numbers(compiled.plan)[number]},
+                                 {"statements", part.kernel.statements.size()},
+                                 {"mapped", part.mapped},
+                                 {"program", part.same_as},
+                                 {"band_rows", bands != nullptr ? bands->group.by : 0},
+                                 {"predicted_cycles", part.predicted_cycles}};
+  if (part.launches) json["launches"] = *part.launches;
+  return json;
+}
+
 std::optional<std::int64_t> launches_in(const CompiledModel& compiled) {
   std::int64_t sum = 0;
   for (const CompiledPart& part : compiled.parts) {
@@ -67,18 +82,10 @@ struct ModelReport {
 nlohmann::ordered_json json_of_parts(const CompiledModel& compiled, const ModelRun& run) {
   auto parts = nlohmann::ordered_json::array();
   for (std::size_t p = 0; p < compiled.parts.size(); ++p) {
-    const CompiledPart& part = compiled.parts[p];
     const PartRun ran = p < run.parts.size() ? run.parts[p] : PartRun{};
-    parts.push_back({{"name", part.name},
-                     {"nodes", part.nodes},
-                     {"statements", part.kernel.statements.size()},
-                     {"mapped", part.mapped},
-                     {"program", part.same_as},
-                     {"band_rows", bands_of(compiled, p) ? bands_of(compiled, p)->group.by : 0},
-                     {"predicted_cycles", part.predicted_cycles},
-                     {"seconds", ran.seconds},
-                     {"max_error", ran.max_error}});
-    if (part.launches) parts.back()["launches"] = *part.launches;
+    parts.push_back(part_json(compiled, p));
+    parts.back()["seconds"] = ran.seconds;
+    parts.back()["max_error"] = ran.max_error;
   }
   return parts;
 }
@@ -146,7 +153,7 @@ nlohmann::ordered_json json_of(const ModelReport& report) {
                                  {"seconds", run.seconds},
                                  {"cycles", run.cycles},
                                  {"predicted_cycles", compiled.predicted_cycles},
-                                 {"parts", compiled.parts.size()},
+                                 {"parts", bands_as_parts(compiled.plan).size()},
                                  {"distinct_parts", compiled.programs.size()},
                                  {"plan", plan_json(compiled.plan)},
                                  {"whole", run.whole},
@@ -192,11 +199,12 @@ std::string text_of(const ModelReport& report, bool all_parts) {
   if (run.cycles > 0) text += fmt::format("; {} cycles", run.cycles);
   std::size_t banded = 0;
   for (const BandGroup& group : report.compiled.plan.bands) banded += group.count;
-  text += fmt::format(" in {}, {}{}; {:.0f} cycles predicted\n", counted(report.compiled.parts.size(), "part"),
-                      banded > 0 ? fmt::format("{} of them in {} of bands, ", banded,
-                                               counted(report.compiled.plan.bands.size(), "group"))
-                                 : "",
-                      counted(report.compiled.programs.size(), "distinct program"), report.compiled.predicted_cycles);
+  text += fmt::format(
+      " in {}, {}{}; {:.0f} cycles predicted\n", counted(bands_as_parts(report.compiled.plan).size(), "part"),
+      banded > 0
+          ? fmt::format("{} of them in {} of bands, ", banded, counted(report.compiled.plan.bands.size(), "group"))
+          : "",
+      counted(report.compiled.programs.size(), "distinct program"), report.compiled.predicted_cycles);
   if (const auto launches = launches_of(report)) text += fmt::format("  {}\n", launches_in_words(*launches));
   if (run.whole)
     text += fmt::format("  arena {} bytes ({} live at one time), weights {} bytes\n", run.arena_bytes, run.arena_bound,

@@ -13,6 +13,9 @@
 namespace isamap::cli {
 
 nlohmann::ordered_json plan_json(const ModelPlan& plan);
+/// Entry `number` of `part_list`: one for each program that is called. `part`: the part of the plan's count, in which a
+/// group of bands is one; `band_rows`: rows of a band, 0: in none.
+nlohmann::ordered_json part_json(const CompiledModel& compiled, std::size_t number);
 nlohmann::ordered_json kept_json(const std::vector<ResidentTensor>& kept);
 /// Kernels that one run launches; nothing: the language has none.
 std::optional<std::int64_t> launches_in(const CompiledModel& compiled);

@@ -115,6 +115,13 @@ Document json_of_parts(const CompiledSymbolicModelParts& compiled) {
   return list;
 }
 
+/// A group of bands is one.
+std::size_t part_count(const CompiledSymbolicModelParts& compiled) {
+  std::size_t count = compiled.parts.size();
+  for (const SymbolicBands& bands : compiled.program.bands) count -= bands.count - 1;
+  return count;
+}
+
 std::size_t parts_with(const CompiledSymbolicModelParts& compiled, const std::string& code) {
   return static_cast<std::size_t>(std::count_if(
       compiled.parts.begin(), compiled.parts.end(),
@@ -126,7 +133,7 @@ Document fields_of_run(const ModelRun& run, const CompiledSymbolicModelParts& co
           {"correct", run.code == Exit::ok},
           {"max_error", run.max_error},
           {"seconds", run.seconds},
-          {"parts", compiled.parts.size()},
+          {"parts", part_count(compiled)},
           {"arena_bytes", run.arena_bytes},
           {"weights_bytes", run.weights_bytes},
           {"seconds_of", {{"import", importing}, {"compile", run.seconds_compiling}, {"run", run.seconds_running}}}};

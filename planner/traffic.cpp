@@ -23,14 +23,22 @@ std::int64_t activation_bytes(const Kernel& kernel, const std::vector<Part>& par
   return sum;
 }
 
-std::vector<Part> bands_as_parts(const ModelPlan& plan) {
-  std::vector<Part> parts;
+std::vector<std::size_t> part_numbers(const ModelPlan& plan) {
+  std::vector<std::size_t> numbers;
   auto group = plan.bands.begin();
   for (std::size_t p = 0; p < plan.parts.size(); ++p) {
     while (group != plan.bands.end() && group->first + group->count <= p) ++group;
     const bool joins = group != plan.bands.end() && p > group->first;
-    if (!joins) parts.emplace_back();
-    std::vector<std::size_t>& statements = parts.back().statements;
+    numbers.push_back(numbers.empty() ? 0 : numbers.back() + (joins ? 0 : 1));
+  }
+  return numbers;
+}
+
+std::vector<Part> bands_as_parts(const ModelPlan& plan) {
+  const std::vector<std::size_t> numbers = part_numbers(plan);
+  std::vector<Part> parts(numbers.empty() ? 0 : numbers.back() + 1);
+  for (std::size_t p = 0; p < plan.parts.size(); ++p) {
+    std::vector<std::size_t>& statements = parts[numbers[p]].statements;
     statements.insert(statements.end(), plan.parts[p].statements.begin(), plan.parts[p].statements.end());
   }
   for (Part& part : parts) std::sort(part.statements.begin(), part.statements.end());

@@ -18,6 +18,9 @@ std::int64_t activation_bytes(const Kernel& kernel, const std::vector<Part>& par
 /// The parts of a plan, those that run in bands as one: what is between them does not go through memory.
 std::vector<Part> bands_as_parts(const ModelPlan& plan);
 
+/// By part of the plan: its number in `bands_as_parts`.
+std::vector<std::size_t> part_numbers(const ModelPlan& plan);
+
 /// The statements of each operator of the model a part.
 std::vector<Part> operators_of(const Model& model);
 

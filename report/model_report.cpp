@@ -8,6 +8,7 @@
 #include <set>
 
 #include "driver/execute.h"
+#include "planner/traffic.h"
 #include "report/html.h"
 #include "report/roofline.h"
 #include "report/stream_report.h"
@@ -158,13 +159,13 @@ std::string html_report(const ModelPage& page) {
       "{:.3g}.</p>",
       escaped(page.model), escaped(page.machine.name), name(run.executed),
       run.whole ? " as one program" : " part by part", run.max_error);
-  body +=
-      html_table({{"", ""},
-                  {"time of one run", run.seconds > 0  ? fmt::format("{:.4g} ms", 1e3 * run.seconds)
-                                      : run.cycles > 0 ? fmt::format("{} cycles", run.cycles)
-                                                       : "not timed"},
-                  {"parts", fmt::format("{}, {} distinct", page.compiled.parts.size(), page.compiled.programs.size())},
-                  {"weights", fmt::format("{} bytes", run.weights_bytes)}});
+  body += html_table({{"", ""},
+                      {"time of one run", run.seconds > 0  ? fmt::format("{:.4g} ms", 1e3 * run.seconds)
+                                          : run.cycles > 0 ? fmt::format("{} cycles", run.cycles)
+                                                           : "not timed"},
+                      {"parts", fmt::format("{}, {} distinct", bands_as_parts(page.compiled.plan).size(),
+                                            page.compiled.programs.size())},
+                      {"weights", fmt::format("{} bytes", run.weights_bytes)}});
   if (run.simulated.commands > 0) {
     const StreamFacts facts = stream_facts(page.compiled, run, page.machine);
     body += stream_section({facts, page.compiled, run});

@@ -434,8 +434,19 @@ where: {p: 9}
     ASSERT_EQ(said.code, 0) << said.err << bands;
     const auto json = nlohmann::json::parse(said.out);
     EXPECT_EQ(json["plan"]["parts"], 1) << bands;
+    EXPECT_EQ(json["parts"], 1) << bands;
     EXPECT_EQ(json["correct"], true);
     EXPECT_LT(json["activation_bytes"], json["activation_bytes_apart"]);
+  }
+  const Said emitted = isamap({"emit", path, "--target", "scalar_c", "--budget", "evals=20", "--plan",
+                               folder_ / "p.yaml", "-o", folder_ / "out"});
+  ASSERT_EQ(emitted.code, 0) << emitted.err;
+  const auto json = nlohmann::json::parse(read_file(folder_ / "out/block_model.json"));
+  EXPECT_EQ(json["parts"], 1) << "as run says";
+  ASSERT_EQ(json["part_list"].size(), 3u);
+  for (const auto& part : json["part_list"]) {
+    EXPECT_EQ(part["part"], 0);
+    EXPECT_EQ(part["band_rows"], 3);
   }
   const Said searched = isamap({"explain", path, "--target", "scalar_c", "--plan", "search"});
   EXPECT_EQ(searched.code, 0) << searched.err;
