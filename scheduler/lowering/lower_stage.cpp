@@ -300,8 +300,12 @@ Result<Copy> StageLowering::copy_of(const TileLayout& inner, const TileLayout& o
   if (const auto move = packing_move_for(inner, outer, s, into_inner, tiles))
     copy.packing_move = lowering_.model.instruction(move->move).name;
   copy.unroll = inner.slots >= 0;
-  for (const Coordinate& c : inner.coordinates)
+  for (const Coordinate& c : inner.coordinates) {
     copy.zero.push_back(padding_must_be_zero(input_.pairing, c) || (into_inner && is_reduced_past_end(c)));
+    const std::set<std::string> names = c.form.names();
+    copy.summed.push_back(c.pseudo() || std::any_of(names.begin(), names.end(),
+                                                    [&](const std::string& name) { return is_reduction(name); }));
+  }
   const TensorId tensor = lowering_.buffer(inner.buffer).tensor;
   if (into_inner && outer.whole_tensor && !skips(*input_.nest, kernel_.tensors[tensor.index()]))
     copy.outside = outside_of(statement_, tensor, kernel_.tensors);

@@ -10,6 +10,7 @@
 #include "ir/legal.h"
 #include "scheduler/lowering/tile_copy_internal.h"
 #include "scheduler/nest/operand_compatibility.h"
+#include "support/arithmetic.h"
 
 namespace isamap {
 namespace {
@@ -61,6 +62,14 @@ std::vector<Node> padding_set(Lowering& lowering, const Copy& copy, UnitId unit)
   const bool only_last =
       !outside && std::none_of(copy.ends.begin(), copy.ends.end(), [](const auto& end) { return end.has_value(); });
   return only_last ? set_padding(lowering, *copy.inner, unit, value) : set_all(lowering, *copy.inner, unit, value);
+}
+
+/// Along sums, are all positions past the end in the last block, which a move that writes zeros fills?
+bool sums_end_in_blocks(const Copy& copy) {
+  for (std::size_t i = 0; i < copy.summed.size(); ++i)
+    if (const Coordinate& c = copy.inner->coordinates[i]; copy.summed[i] && c.padded != round_up(c.extent, c.block))
+      return false;
+  return true;
 }
 
 /// Conditions for a point to be before the end of the domain, which `tail pad` tiles may exceed.
@@ -164,6 +173,13 @@ Result<std::vector<Node>> transfer(Lowering& lowering, const Copy& copy) {
     Copy named = copy;
     named.via = {copy.packing_move};
     named.along_rows = along_rows(copy);
+    if (sums_end_in_blocks(copy)) {
+      Copy alone = named;  // the moves write the zeros that are read, and other padding is not
+      for (std::size_t i = 0; i < alone.summed.size(); ++i) alone.zero[i] = alone.zero[i] || alone.summed[i];
+      const int variables = lowering.variables;
+      if (auto moved = moves_by_name(lowering, alone)) return moved;
+      lowering.variables = variables;
+    }
     std::vector<Node> nodes = padding_set(lowering, copy, *unit);
     named.cleared = !nodes.empty();
     if (auto moved = moves_by_name(lowering, named)) {  // else a tail that the move cannot mask

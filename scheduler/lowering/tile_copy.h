@@ -46,6 +46,7 @@ struct Copy {
   const TileLayout* outer = nullptr;
   bool into_inner = true;
   std::vector<bool> zero;         ///< per coordinate of inner: padding must hold 0
+  std::vector<bool> summed = {};  ///< per coordinate of inner: along sums calls may read padding
   std::vector<std::string> via;   ///< only these moves; empty: any
   std::string packing_move = {};  ///< tried if `via` is empty (scheduler/nest/packing_moves.h)
   bool cleared = false;           ///< padding is 0 already

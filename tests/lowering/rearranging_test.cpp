@@ -2,6 +2,7 @@
 // Packing moves: which move a copy uses, that it writes only the copy, and that tails, odd rows and single elements
 // keep values.
 
+#include <functional>
 #include <set>
 
 #include "backends/cpp/translation_unit.h"
@@ -138,6 +139,28 @@ TEST(PackingMove, PartsOfALineFollowEachOther) {
   ASSERT_NE(rows, std::string::npos) << unit->text;
   ASSERT_NE(parts, std::string::npos) << unit->text;
   EXPECT_LT(rows, parts) << unit->text;
+}
+
+/// A panel of 64 columns of which 8 are there, of an odd sum: the moves write the zeros that are read, and no loop
+/// writes others first.
+TEST(PackingMove, SetsThePaddingThatIsRead) {
+  const HardwareModel model = machine("x86_avx512_vnni");
+  const std::vector<std::string> lines =
+      below({"stage A in ram as [i, k/4, k%4]", "stage B in ram as [j/64, k/4, j%64, k%4]", "for j by 64"}, quads);
+  const Kernel kernel = formula("C[i,j] += s32(A[i,k])*s32(B[k,j])", "i=4,j=72,k=63", "A=u8,B=s8,C=s32");
+  expect_right(kernel, model, lines);
+  const auto program = lower(schedule_of(lines), kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  std::set<std::string> filled;
+  const std::function<void(const std::vector<Node>&)> find = [&](const std::vector<Node>& nodes) {
+    for (const Node& node : nodes)
+      if (const auto* loop = std::get_if<Loop>(&node.is))
+        find(loop->body);
+      else if (const auto* element = std::get_if<Element>(&node.is); element != nullptr && element->reads.empty())
+        filled.insert(program->buffers[element->write.buffer.index()].name);
+  };
+  find(program->body);
+  for (const std::string& name : filled) EXPECT_FALSE(name.starts_with("B")) << name;
 }
 
 void changes_no_value_where_blocks_are_cut(Every every) {
