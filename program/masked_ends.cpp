@@ -59,14 +59,17 @@ EndedAxes axes_along(const GridShape& shape, std::size_t axis) {
   return found;
 }
 
+struct EndRules {
+  bool stores = false;          ///< what is written to arguments is masked, too
+  double beyond = 0;            ///< what loads give behind the end
+  std::int64_t rounded_to = 1;  ///< the extent that ends was rounded up to a multiple of it
+};
+
 /// Masks of loads, filled in the innermost loop around them whose variable tells how many lanes are left.
 class EndMasks {
  public:
-  /// `stores`: what is written to arguments is masked, too.
-  /// `beyond`: what loads give behind the end.
-  EndMasks(Block& block, const EndedAxes& ended, int axis, const HardwareModel& model, bool stores = false,
-           double beyond = 0)
-      : block_(block), ended_(ended), axis_(axis), model_(model), stores_(stores), beyond_(beyond) {
+  EndMasks(Block& block, const EndedAxes& ended, int axis, const HardwareModel& model, const EndRules& rules)
+      : block_(block), ended_(ended), axis_(axis), model_(model), rules_(rules) {
     for (const Node& node : block.program.body) numbers_.merge(uses_of(node).extents);
   }
   std::size_t masks() const { return masks_.size(); }
@@ -111,7 +114,7 @@ class EndMasks {
       return masks;
     }
     if (const auto* element = std::get_if<Element>(&node.is))
-      good_ = good_ && !(stores_ && ended_axis(element->write)) &&
+      good_ = good_ && !(rules_.stores && ended_axis(element->write)) &&
               std::none_of(element->reads.begin(), element->reads.end(),
                            [&](const Ref& read) { return ended_axis(read).has_value(); });
     return {};
@@ -134,11 +137,39 @@ class EndMasks {
     good_ = false;
     return {};
   }
+  /// A number that is the extent of no call: below `lanes`, which it stands for, or any. Nothing: there is none below.
+  std::optional<std::int64_t> unused_number(std::int64_t lanes, bool below) {
+    const auto is_used = [&](std::int64_t number) {
+      return numbers_.contains(number) || block_.masked.contains(number) || block_.ended.contains(number);
+    };
+    std::int64_t number = lanes - 1;
+    while (number > 0 && is_used(number)) --number;
+    if (number == 0 && below) return std::nullopt;
+    if (number == 0)
+      for (number = lanes + 1; is_used(number);) ++number;
+    numbers_.insert(number);
+    return number;
+  }
+  /// A move to a local array that writes zeros behind what it takes needs no mask: it takes the positions that are
+  /// left, of which there are some.
+  bool end_move(Call& call, std::size_t d, const AffineExpr& first) {
+    const Instruction& move = model_.instruction(call.instruction);
+    const auto& range = move.ranges[d];
+    const Buffer& to = block_.program.buffers[call.operands[0].buffer.index()];
+    const std::int64_t positions = call.extents[d];
+    const bool takes_any = range.min <= 1 && range.multiple_of == 1 && !range.known_at_compile_time && !range.kept;
+    if (rules_.stores || rules_.beyond != 0 || move.inactive != Inactive::zero || to.role != BufferRole::local ||
+        to.slots >= 0 || !takes_any || positions < 2 || positions != range.max || positions != rules_.rounded_to)
+      return false;
+    call.extents[d] = *unused_number(positions, false);
+    block_.ended[call.extents[d]] = {axis_, first, positions};
+    return true;
+  }
   /// The load under a mask; refused where it is no load of neighbours along the axis.
   Masks mask(Call& call) {
     const Instruction& instruction = model_.instruction(call.instruction);
     const bool store = ended_axis(call.operands[0]).has_value();
-    if (!is_move(instruction) || !call.masks.empty() || (store && (!stores_ || ended_axis(call.operands[1]))))
+    if (!is_move(instruction) || !call.masks.empty() || (store && (!rules_.stores || ended_axis(call.operands[1]))))
       return refuse();
     const Ref& ref = call.operands[store ? 0 : 1];
     const AffineExpr& index = ref.index[*ended_axis(ref)];
@@ -150,13 +181,14 @@ class EndMasks {
       if (unrolled_.contains(name)) return refuse();
     const std::string dim = dims[0].substr(1);
     const auto d = static_cast<std::size_t>(instruction.statement().domain.find(dim));
-    const bool keeps = store || beyond_ != 0;
+    if (end_move(call, d, index - AffineExpr::dim(dims[0]))) return {};
+    const bool keeps = store || rules_.beyond != 0;
     const auto move = masked_move(model_, instruction, dim, keeps ? Inactive::keep : Inactive::zero);
     const std::int64_t lanes = call.extents[d];
     if (!move || lanes < 2 || lanes != instruction.ranges[d].max) return refuse();
-    if (beyond_ != 0 && !fill_before(call.operands[0], dim, lanes)) return refuse();
+    if (rules_.beyond != 0 && !fill_before(call.operands[0], dim, lanes)) return refuse();
     const auto m = mask_of(index - AffineExpr::dim(dims[0]), lanes, model_.instruction(*move).masks[0].second);
-    if (!m || (stores_ && !has_room(masks_[*m].memory, call.operands[store ? 1 : 0]))) return refuse();
+    if (!m || (rules_.stores && !has_room(masks_[*m].memory, call.operands[store ? 1 : 0]))) return refuse();
     call.instruction = *move;
     call.extents[d] = masks_[*m].number;
     call.masks = {{masks_[*m].buffer, {AffineExpr(0)}}};
@@ -164,7 +196,7 @@ class EndMasks {
   }
   /// The lanes that the load of this register keeps.
   bool fill_before(const Ref& loaded, const std::string& dim, std::int64_t lanes) {
-    const auto fill = value_fill(model_, block_.program.buffers[loaded.buffer.index()], lanes, beyond_);
+    const auto fill = value_fill(model_, block_.program.buffers[loaded.buffer.index()], lanes, rules_.beyond);
     if (!fill || filled_) return false;
     const std::string own = "$" + model_.instruction(*fill).statement().domain.dims[0].name;
     filled_.emplace();
@@ -187,10 +219,8 @@ class EndMasks {
     for (std::size_t m = 0; m < masks_.size(); ++m)
       if (masks_[m].first == first && masks_[m].lanes == lanes && masks_[m].memory == memory) return m;
     const auto fill = mask_fill(model_, memory, lanes);
-    std::int64_t number = lanes - 1;
-    while (number > 0 && (numbers_.contains(number) || block_.masked.contains(number))) --number;
-    if (!fill || number == 0) return std::nullopt;
-    numbers_.insert(number);
+    const auto number = unused_number(lanes, true);
+    if (!fill || !number) return std::nullopt;
     Buffer buffer;
     buffer.name = "mask_to_end" + (block_.ended.empty() ? "" : std::to_string(block_.ended.size() + 1));
     buffer.memory = memory;
@@ -202,9 +232,9 @@ class EndMasks {
     Call call;
     call.instruction = *fill;
     call.operands = {{id, {AffineExpr::dim("$" + model_.instruction(*fill).statement().domain.dims[0].name)}}};
-    call.extents = {number};
-    block_.ended[number] = {axis_, first, lanes};
-    masks_.push_back({first, lanes, number, memory, id, std::move(call)});
+    call.extents = {*number};
+    block_.ended[*number] = {axis_, first, lanes};
+    masks_.push_back({first, lanes, *number, memory, id, std::move(call)});
     return masks_.size() - 1;
   }
 
@@ -212,8 +242,7 @@ class EndMasks {
   const EndedAxes& ended_;
   const int axis_;
   const HardwareModel& model_;
-  const bool stores_;
-  const double beyond_;
+  const EndRules rules_;
   std::optional<Call> filled_;      ///< before the node that is visited
   std::set<std::int64_t> numbers_;  ///< extents of calls
   std::set<std::string> unrolled_;  ///< variables of loops
@@ -296,30 +325,31 @@ class UnrolledLanes {
 bool mask_short_tiles(Block& block, const std::map<TensorId, std::size_t>& ended, int axis,
                       const HardwareModel& model) {
   if (!UnrolledLanes(block, ended).write_out(block.program.body)) return false;
-  EndMasks masks(block, ended, axis, model, true);
+  EndMasks masks(block, ended, axis, model, {.stores = true});
   if (!masks.run() || masks.masks() == 0) return false;
   return std::all_of(block.ended.begin(), block.ended.end(), [&](const auto& one) { return one.second.axis == axis; });
 }
 
-std::set<TensorId> maskable_inputs(const Block& block, const GridShape& shape, std::size_t axis,
+std::set<TensorId> maskable_inputs(const Block& block, const GridShape& shape, std::size_t axis, std::int64_t tile,
                                    const HardwareModel& model) {
   std::set<TensorId> copied, found;
   for (const SharedCopy& copy : shared_copies(block, shape)) copied.insert(copy.tensor);
   for (const auto& one : axes_along(shape, axis)) {
     Block tried = block;
-    if (!copied.contains(one.first) &&
-        EndMasks(tried, {one}, static_cast<int>(axis), model, false, neutral_value(shape)).run() &&
-        !tried.ended.empty())
+    const EndedAxes alone{one};
+    EndMasks masks(tried, alone, static_cast<int>(axis), model, {.beyond = neutral_value(shape), .rounded_to = tile});
+    if (masks.run() && !tried.ended.empty() && (masks.masks() == 0 || !copied.contains(one.first)))
       found.insert(one.first);
   }
   return found;
 }
 
 bool mask_ends(Block& block, const GridShape& shape, const HardwareModel& model) {
-  for (std::size_t axis = 0; axis < shape.axes.size(); ++axis)
-    if (shape.axes[axis].end &&
-        !EndMasks(block, axes_along(shape, axis), static_cast<int>(axis), model, false, neutral_value(shape)).run())
-      return false;
+  for (std::size_t axis = 0; axis < shape.axes.size(); ++axis) {
+    if (!shape.axes[axis].end) continue;
+    const EndRules rules{.beyond = neutral_value(shape), .rounded_to = shape.axes[axis].multiple};
+    if (!EndMasks(block, axes_along(shape, axis), static_cast<int>(axis), model, rules).run()) return false;
+  }
   return true;
 }
 

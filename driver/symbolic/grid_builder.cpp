@@ -127,24 +127,25 @@ BlockCounts walked_counts(const std::vector<GridAxis>& axes) {
   return counts;
 }
 
-/// The inputs of a sum in lanes along this axis whose loads may end under a mask.
-std::set<TensorId> maskable_inputs(const Grid& grid, std::size_t axis, LoweredBlocks& lowered) {
-  if (!is_in_sum_lanes(grid.schedule, grid.shape.axes[axis])) return {};
+/// The inputs of a sum of pairs or quads, or in lanes, whose moves and loads along this axis may end with it.
+std::set<TensorId> maskable_inputs(const Grid& grid, std::size_t axis, std::int64_t tile, LoweredBlocks& lowered) {
+  if (!is_in_sum_lanes(grid.schedule, grid.shape.axes[axis]) && !has_narrow_operands(grid.shape)) return {};
   const BlockCounts counts = walked_counts(grid.shape.axes), tiles = first_tiles(grid.shape.axes);
   const auto program = lowered.of(grid.shape, grid.schedule, counts, false);
   auto loops = program ? tile_loops(*program, lowered.model(), grid.shape, counts, tiles) : std::nullopt;
   if (!loops) return {};
   const Block block{*program, grid.schedule, std::move(loops->loops), std::move(loops->grown), {}};
-  return maskable_inputs(block, grid.shape, axis, lowered.model());
+  return maskable_inputs(block, grid.shape, axis, tile, lowered.model());
 }
 
-/// Pairs and quads of narrow operands, and lanes whose loads may have masks (`masks`), leave no remainders of sums.
-void round_up_sums(Grid& grid, bool masks, LoweredBlocks& lowered) {
+/// Pairs and quads of narrow operands, and lanes, leave no remainders of sums. `ends`: inputs whose moves and loads may
+/// end with the axis are not copied.
+void round_up_sums(Grid& grid, bool ends, LoweredBlocks& lowered) {
   GridShape& shape = grid.shape;
   for (std::size_t axis = 0; axis < shape.axes.size(); ++axis) {
     const std::int64_t tile = shape.axes[axis].runs.back().tile;
     if (tile == 1 || tile > most_rounded || shape.axes[axis].multiple % tile == 0) continue;
-    const auto masked = masks ? maskable_inputs(grid, axis, lowered) : std::set<TensorId>{};
+    const auto masked = ends ? maskable_inputs(grid, axis, tile, lowered) : std::set<TensorId>{};
     if (masked.empty() && !has_narrow_operands(shape)) continue;
     if (auto rounded = rounded_up(shape, axis, tile, masked)) shape = std::move(*rounded);
   }
@@ -450,9 +451,9 @@ std::vector<std::size_t> cells_of_their_own(const Grid& grid) {
 
 class GridBuilder {
  public:
-  /// `masks`: sums in lanes may be rounded up, with loads that end under a mask.
-  GridBuilder(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules, bool masks)
-      : model_(lowered.model()), lowered_(lowered), schedules_(schedules), masks_(masks) {
+  /// `ends`: moves and loads may end with sums that are rounded up.
+  GridBuilder(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules, bool ends)
+      : model_(lowered.model()), lowered_(lowered), schedules_(schedules), ends_(ends) {
     grid_.shape = shape;
     grid_.schedule = schedules.main;
   }
@@ -461,7 +462,7 @@ class GridBuilder {
     for (std::size_t axis = 0; axis < axes().size(); ++axis)
       tiles_.push_back(tiles_of(grid_.schedule, axes()[axis].dim));
     if (!find_tiles()) return std::move(why_);
-    round_up_sums(grid_, masks_, lowered_);
+    round_up_sums(grid_, ends_, lowered_);
     for (std::size_t axis = 0; axis < axes().size(); ++axis)
       remainder_steps_.push_back(remainder_step_of(axes()[axis]));
     for (std::size_t axis = 0; axis < axes().size(); ++axis)
@@ -685,7 +686,7 @@ class GridBuilder {
   const HardwareModel& model_;
   LoweredBlocks& lowered_;
   const GridSchedules& schedules_;
-  const bool masks_;
+  const bool ends_;
   Grid grid_;
   std::vector<BlockCounts> tiles_;
   BlockCounts remainder_steps_;    ///< by axis: remainders are multiples of it
@@ -709,8 +710,15 @@ std::shared_ptr<const Program> LoweredBlocks::of(const GridShape& shape, const S
 
 Result<Grid> build_grid(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules, GridWork work) {
   const auto is_summed = [&](const GridAxis& axis) { return is_in_sum_lanes(schedules.main, axis); };
-  if (std::any_of(shape.axes.begin(), shape.axes.end(), is_summed))
-    if (auto grid = GridBuilder(shape, lowered, schedules, true).run(work)) return grid;
+  const bool in_lanes = std::any_of(shape.axes.begin(), shape.axes.end(), is_summed);
+  if (in_lanes || has_narrow_operands(shape)) {
+    auto grid = GridBuilder(shape, lowered, schedules, true).run(work);
+    const auto ends = [](const GridAxis& axis) { return axis.end.has_value(); };
+    const auto is_scalar = [&](const Block& block) { return block.schedule == schedules.scalar; };
+    const bool fails = !grid || (!in_lanes && std::any_of(grid->shape.axes.begin(), grid->shape.axes.end(), ends) &&
+                                 std::any_of(grid->blocks.begin(), grid->blocks.end(), is_scalar));
+    if (!fails) return grid;
+  }
   return GridBuilder(shape, lowered, schedules, false).run(work);
 }
 

@@ -3,6 +3,7 @@
 // numbers), runs at many sizes with one compilation at the edge of guard pages, and mutants that must be caught.
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -1501,6 +1502,54 @@ nest:
         run_at(*runner, kernel, {{"M", 1 + k % 9}, {"N", 7 + k % 34}, {"K", k}}, ExecutionMode::native);
     ASSERT_TRUE(checked) << render(checked.diagnostics());
     EXPECT_TRUE(checked->correct) << k << ": " << checked->first_difference;
+  }
+}
+
+/// The words of a copy that rows become end with the sum: no copy with zeros is made of the rows first.
+TEST(PartialMoves, WordsOfRowsEndWithTheSum) {
+  const HardwareModel model = machine_of_file("x86_avx512_vnni");
+  const SymbolicKernel kernel = symbolic_kernel(narrow_product("u8", "s8", "s32"));
+  const std::string lines[] = {"stage B in ram as [j/32, k/4, j%32, k%4]", "for j by 32"};
+  for (const bool shared : {true, false}) {
+    auto schedule = parse_schedule(fmt::format(R"(schedule: narrow
+kernel: narrow
+target: x86_avx512_vnni
+nest:
+  - {}
+  - {}
+  - for i by 4
+  - stage C in vec
+  - for k by 4
+  - stage B in vec
+  - for i by 1 unroll
+  - stage A in vec
+  - for j by 16 unroll
+  - do s0 with dpbusd(j=j, k=k)
+)",
+                                               lines[shared ? 0 : 1], lines[shared ? 1 : 0]),
+                                   "s.yaml", *bind(kernel, {{"M", 20}, {"N", 40}, {"K", 64}}), model);
+    ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+    CompileOptions options;
+    options.hand_written = *schedule;
+    const SymbolicCompilation compiled = compile_symbolic(kernel, model, options);
+    ASSERT_TRUE(compiled.program) << render(compiled.problems);
+    const GridShape& shape = compiled.program->grids[0].shape;
+    EXPECT_TRUE(shape.padded.contains(make_id<TensorId>(0)));
+    EXPECT_FALSE(shape.padded.contains(make_id<TensorId>(1)));
+    SymbolicProgram less = *compiled.program;
+    ASSERT_GT(leave_last_out(less), 0);
+    if (availability(model).how != ExecutionMode::native) GTEST_SKIP() << availability(model).why;
+    const auto runner = make_symbolic_runner(*compiled.program, model);
+    for (std::int64_t k = 0; k <= 70; k += k < 6 ? 1 : 3) {
+      const auto checked =
+          run_at(*runner, kernel, {{"M", 1 + k % 9}, {"N", 7 + k % 34}, {"K", k}}, ExecutionMode::native);
+      ASSERT_TRUE(checked) << render(checked.diagnostics());
+      EXPECT_TRUE(checked->correct) << k << ": " << checked->first_difference;
+    }
+    const auto mutant =
+        run_at(*make_symbolic_runner(less, model), kernel, {{"M", 9}, {"N", 33}, {"K", 63}}, ExecutionMode::native);
+    ASSERT_TRUE(mutant) << render(mutant.diagnostics());
+    EXPECT_FALSE(mutant->correct);
   }
 }
 

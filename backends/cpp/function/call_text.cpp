@@ -145,6 +145,8 @@ class CallText {
   std::string extent_text(const RuntimeExtent& extent) const {
     if (extent.most == 0) return extent.count;
     const std::string left = fmt::format("{} - ({})", extent.count, context_.index(extent.first, item_.ranges));
+    if (extent.some && extent.most == 2)  // a minimum would hide from compilers that a pair needs no masks
+      return fmt::format("({} >= 2 ? 2 : 1)", left);
     return fmt::format("int({0} < 0 ? 0 : {0} < {1} ? {0} : {1})", left, extent.most);
   }
   /// Nothing: the reference is no extent that is known at the call.

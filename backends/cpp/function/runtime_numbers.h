@@ -26,6 +26,7 @@ struct RuntimeExtent {
   std::string count;
   AffineExpr first = {};  ///< over loops around the call
   std::int64_t most = 0;  ///< 0: `count`
+  bool some = false;      ///< one is left at least
 };
 
 struct RuntimeNumbers {

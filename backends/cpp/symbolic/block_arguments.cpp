@@ -205,7 +205,9 @@ RuntimeNumbers numbers_of(const GridShape& shape, const Block& block) {
   }
   for (const auto& [extent, to] : block.ended) {
     const GridAxis& axis = shape.axes[static_cast<std::size_t>(to.axis)];
-    numbers.extents[extent] = {axis.end ? end_name(axis) : count_name(axis), to.first, to.lanes};
+    // Steps are whole, and less than a multiple of the axis was added to its end.
+    const bool some = axis.end && to.lanes >= axis.multiple;
+    numbers.extents[extent] = {axis.end ? end_name(axis) : count_name(axis), to.first, to.lanes, some};
   }
   for (const auto& [id, loops] : block.grown) add_grown(shape, block, id, loops, numbers);
   for (const std::string& parameter : numbers.parameters) numbers.definitions.push_back("(void)" + parameter + ";");
