@@ -455,6 +455,16 @@ void advance_ahead(const std::vector<const GridCandidate*>& candidates, GridStag
   for (std::size_t n = 0; n < plans.size(); ++n) ahead.emplace(plans[n].first, std::move(advanced[n]));
 }
 
+/// What guards compare: those of all axes, each once.
+std::vector<AffineExpr> measures_of(const std::vector<GridShape>& shapes) {
+  std::vector<AffineExpr> all;
+  for (const GridShape& shape : shapes)
+    for (const GridAxis& axis : shape.axes)
+      for (const AffineExpr& extent : measures_of(axis))
+        if (std::find(all.begin(), all.end(), extent) == all.end()) all.push_back(extent);
+  return all;
+}
+
 class BlockCompiler {
  public:
   BlockCompiler(const SymbolicKernel& kernel, const HardwareModel& model, const CompileOptions& options)
@@ -607,11 +617,7 @@ class BlockCompiler {
     question.costs.resize(candidates_.size());
     question.blocks.resize(candidates_.size());
     for (std::size_t c = 0; c < candidates_.size(); ++c) ask_about(c, question);
-    for (const GridShape& shape : shapes_)
-      for (const GridAxis& axis : shape.axes)
-        for (const AffineExpr& extent : measures_of(axis))
-          if (std::find(question.measures.begin(), question.measures.end(), extent) == question.measures.end())
-            question.measures.push_back(extent);
+    question.measures = measures_of(shapes_);
     question.price = [this](std::size_t c, const Bindings& sizes) { return prices_.at(candidates_[c], sizes); };
     return question;
   }
