@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "ir/symbolic/facts.h"
 #include "support/arithmetic.h"
@@ -13,8 +14,9 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t most_remainder = 4;  ///< strides of windows that keep a size
-constexpr std::int64_t most_divisor = 64;   ///< of strided windows, one behind the other
+constexpr std::int64_t most_remainder = 4;   ///< strides of windows that keep a size
+constexpr std::int64_t most_divisor = 64;    ///< of strided windows, one behind the other
+constexpr std::int64_t most_scanned = 2048;  ///< values of a size at which quotients are compared
 
 /// A place where the samples do not agree.
 struct NotLifted {
@@ -382,28 +384,56 @@ std::optional<AffineExpr> SizeFit::affine(const std::vector<std::int64_t>& value
   return agrees(e, values) ? std::optional(e) : std::nullopt;
 }
 
-/// (a*size + b)/c, rounded down, with the smallest c.
-std::optional<AffineExpr> SizeFit::divided(const std::vector<std::int64_t>& values, const std::string& size) const {
+/// By c; of one c those near the slope of the samples first.
+std::vector<SizeFit::Quotient> SizeFit::quotients(const std::vector<std::int64_t>& values,
+                                                  const std::string& size) const {
+  std::vector<Quotient> found;
   std::size_t far = 0;
   for (std::size_t n = 1; n < samples_.size(); ++n)
     if (std::abs(samples_[n].at(size) - samples_[0].at(size)) > std::abs(samples_[far].at(size) - samples_[0].at(size)))
       far = n;
   const std::int64_t steps = samples_[far].at(size) - samples_[0].at(size);
-  if (steps == 0) return std::nullopt;
+  if (steps == 0) return found;
   const double slope = double(values[far] - values[0]) / double(steps);
-  for (std::int64_t c = 2; c <= most_divisor; ++c)
-    for (const std::int64_t a :
-         {std::int64_t(std::floor(slope * double(c))), std::int64_t(std::ceil(slope * double(c)))}) {
+  for (std::int64_t c = 1; c <= most_divisor; ++c) {
+    const auto below = std::int64_t(std::floor(slope * double(c))), above = std::int64_t(std::ceil(slope * double(c)));
+    for (const std::int64_t a : std::set<std::int64_t>{below - 1, below, above, above + 1}) {
       std::int64_t low = std::numeric_limits<std::int64_t>::min(), high = std::numeric_limits<std::int64_t>::max();
       for (std::size_t n = 0; n < values.size(); ++n) {
         low = std::max(low, c * values[n] - a * samples_[n].at(size));
         high = std::min(high, c * values[n] + c - 1 - a * samples_[n].at(size));
       }
-      if (low > high) continue;
-      const AffineExpr e = floordiv(AffineExpr::dim(size) * a + high, c);
-      if (agrees(e, values)) return e;
+      if (low <= high) found.push_back({a, low, high, c, a == below || a == above});
     }
+  }
+  return found;
+}
+
+/// (a*size + b)/c, rounded down, with the smallest c; one near the slope of the samples, if there is one.
+std::optional<AffineExpr> SizeFit::divided(const std::vector<std::int64_t>& values, const std::string& size) const {
+  const std::vector<Quotient> all = quotients(values, size);
+  for (const bool near : {true, false})
+    for (const Quotient& one : all)
+      if (one.c > 1 && one.is_near == near) return floordiv(AffineExpr::dim(size) * one.a + one.high, one.c);
   return std::nullopt;
+}
+
+std::set<std::int64_t> SizeFit::undecided(const std::vector<std::int64_t>& values, const std::string& size,
+                                          std::int64_t first, std::int64_t last, std::int64_t step) const {
+  const std::vector<Quotient> all = quotients(values, size);
+  std::vector<std::int64_t> different;
+  if (all.empty()) return {};
+  last = std::min(last, first + (most_scanned - 1) * step);
+  for (std::int64_t at = first; at <= last; at += step) {
+    std::int64_t least = std::numeric_limits<std::int64_t>::max(), most = std::numeric_limits<std::int64_t>::min();
+    for (const Quotient& one : all) {
+      least = std::min(least, floor_div(one.a * at + one.low, one.c));
+      most = std::max(most, floor_div(one.a * at + one.high, one.c));
+    }
+    if (least != most) different.push_back(at);
+  }
+  if (different.empty()) return {};
+  return {different.front(), different[different.size() / 2], different.back()};
 }
 
 /// b + k*(size mod c), as paddings are where windows with strides shall have the same size: 3 with the stride 2 starts

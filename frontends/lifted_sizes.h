@@ -10,6 +10,8 @@
 // paddings). All samples must agree with the fit. What this does not prove is that other sizes agree as well, so
 // whoever runs a size compares with its own import.
 
+#include <set>
+
 #include "isamap/symbolic.h"
 
 namespace isamap {
@@ -27,9 +29,21 @@ class SizeFit {
 
   /// `values[n]`: at sample n. Nothing: no such expression, as of the product of two sizes.
   std::optional<AffineExpr> fit(const std::vector<std::int64_t>& values);
+  /// Values of `size`, of first, first + step, .. up to `last`, at which the quotients of this size that agree with all
+  /// samples are different numbers, so that samples there decide between them: the first, the middle and the last one.
+  /// None: no quotient agrees, or all are one on the first 2048 of these values, more than the rounding of a divisor up
+  /// to 64 takes to show.
+  std::set<std::int64_t> undecided(const std::vector<std::int64_t>& values, const std::string& size, std::int64_t first,
+                                   std::int64_t last, std::int64_t step) const;
   const std::vector<Bindings>& samples() const { return samples_; }
 
  private:
+  /// (a*size + b)/c, rounded down, agrees with all samples for b of low..high.
+  struct Quotient {
+    std::int64_t a, low, high, c;
+    bool is_near;  ///< `a` is the slope times c, rounded
+  };
+  std::vector<Quotient> quotients(const std::vector<std::int64_t>& values, const std::string& size) const;
   std::optional<AffineExpr> affine(const std::vector<std::int64_t>& values) const;
   std::optional<AffineExpr> divided(const std::vector<std::int64_t>& values, const std::string& size) const;
   std::optional<AffineExpr> remainder(const std::vector<std::int64_t>& values, const std::string& size) const;

@@ -19,6 +19,7 @@ namespace {
 // Steps from the likely size: far ones show the slope, neighbours what strided windows round.
 const std::vector<std::int64_t> few_sample_steps = {1, 3, 64}, all_sample_steps = {1, 2, 3, 4, 5, 8, 33, 64};
 constexpr std::int64_t smallest_sample = 2;  ///< axes of one element are left out by the importer
+constexpr int most_rounds = 12;              ///< of samples that decide between expressions
 
 /// Sizes at which one symbol is sampled, the likely one first.
 std::vector<std::int64_t> samples_of(const SymbolicSize& size, const std::vector<std::int64_t>& steps_of) {
@@ -33,6 +34,7 @@ std::vector<std::int64_t> samples_of(const SymbolicSize& size, const std::vector
   for (const std::int64_t steps : steps_of)
     for (const std::int64_t value : {base + steps * step, base - steps * step})
       if (value >= low && value <= high) values.push_back(value);
+  if (values.size() == 1 && size.min < size.max) values.push_back(base + step);  // of 0..2: beyond, or it were a number
   return values;
 }
 
@@ -182,7 +184,7 @@ std::optional<Diagnostic> other_shapes_at(const Bindings& sizes, const SampledMo
       if (e && evaluate(*e, sizes) != found->second[d])
         return error(fmt::format("dimension {} of '{}' is {} at {}, where other sizes say {}", d, tensors[t].name,
                                  found->second[d], shown(sizes), print(*e)),
-                     "bind a size with --sizes");
+                     "bind a size with --sizes, or leave that one out of the range in --dims");
     }
   }
   return std::nullopt;
@@ -332,13 +334,91 @@ Result<SampledModel> sampled_at(const SizeFacts& facts, const std::vector<Bindin
   }
 }
 
+/// By tensor and axis, the extents at the samples; what differs by a number only once.
+std::set<std::vector<std::int64_t>> extents_of(const SampledModel& sampled) {
+  std::set<std::vector<std::int64_t>> found;
+  for (std::size_t t = 0; t < sampled.models[0].kernel.tensors.size(); ++t)
+    for (std::size_t d = 0; d < sampled.models[0].kernel.tensors[t].shape.size(); ++d) {
+      std::vector<std::int64_t> values;
+      for (const Model& model : sampled.models) values.push_back(model.kernel.tensors[t].shape[d]);
+      for (std::size_t n = values.size(); n-- > 0;) values[n] -= values[0];
+      found.insert(std::move(values));
+    }
+  return found;
+}
+
+/// Sizes that decide between expressions with which all samples agree: windows that stride by 4 or 5 may have the same
+/// extents at all of them.
+std::vector<Bindings> deciding_sizes(const SampledModel& sampled) {
+  std::vector<Bindings> sizes;
+  const SizeFit fit(sampled.sizes);
+  for (const std::vector<std::int64_t>& values : extents_of(sampled))
+    for (const SymbolicSize& size : sampled.facts.sizes) {
+      const std::int64_t first = round_up(std::max(size.min, smallest_sample), size.multiple_of);
+      const std::int64_t last = sampled.sizes[largest_of(sampled.sizes)].at(size.name);
+      for (const std::int64_t at : fit.undecided(values, size.name, first, last, size.multiple_of)) {
+        sizes.push_back(sampled.sizes[0]);
+        sizes.back()[size.name] = at;
+      }
+    }
+  return sizes;
+}
+
+/// Those at which the model has the statements of the samples.
+std::vector<Bindings> alike(const std::vector<Bindings>& sizes, const SampledModel& sampled,
+                            const ModelImporter& import) {
+  std::vector<Bindings> found;
+  for (const Bindings& one : sizes) {
+    if (broken_fact(sampled.facts, one) || std::find(found.begin(), found.end(), one) != found.end()) continue;
+    const auto model = import(one, sampled.of_sizes);
+    if (model && !different(*model, sampled.models[0], one, sampled.sizes[0])) found.push_back(one);
+  }
+  return found;
+}
+
+bool has_expressions(const SampledModel& sampled) {
+  SizeFit fit(sampled.sizes);
+  const auto extents = extents_of(sampled);
+  return std::all_of(extents.begin(), extents.end(), [&](const auto& values) { return fit.fit(values).has_value(); });
+}
+
+/// Adds samples until they leave one expression for each extent; not those with which there is none.
+SampledModel with_deciding_sizes(SampledModel sampled, const SizeFacts& facts, const ModelImporter& import) {
+  std::vector<Bindings> tried;
+  for (int round = 0; round < most_rounds; ++round) {
+    std::vector<Bindings> sizes = deciding_sizes(sampled);
+    for (const Bindings& far : sizes_far_from(sampled))
+      if (other_shapes_at(far, sampled, import)) sizes.push_back(far);
+    std::erase_if(sizes,
+                  [&](const Bindings& one) { return std::find(tried.begin(), tried.end(), one) != tried.end(); });
+    if (sizes.empty()) break;
+    tried.insert(tried.end(), sizes.begin(), sizes.end());
+    const std::vector<Bindings> more = alike(sizes, sampled, import);
+    if (more.empty()) continue;
+    std::vector<Bindings> all = sampled.sizes;
+    all.insert(all.end(), more.begin(), more.end());
+    auto again = sampled_at(facts, all, import);
+    if (!again || (!has_expressions(*again) && has_expressions(sampled))) break;
+    sampled = std::move(*again);
+  }
+  return sampled;
+}
+
 }  // namespace
 
 Result<SampledModel> sample_model(const SizeFacts& facts, const ModelImporter& import) {
   auto sampled = sampled_at(facts, sample_sizes(facts, false), import);
   if (sampled && !is_affine(*sampled)) sampled = sampled_at(facts, sample_sizes(facts, true), import);
   if (!sampled) return sampled;
-  for (const Bindings& sizes : sizes_far_from(*sampled))
+  sampled = with_deciding_sizes(std::move(*sampled), facts, import);
+  std::vector<Bindings> checked = sizes_far_from(*sampled);
+  for (const SymbolicSize& size : facts.sizes)  // those that are no samples
+    for (std::int64_t at = size.min; at < smallest_sample; ++at)
+      if (at % size.multiple_of == 0 && at <= size.max) {
+        checked.push_back(sampled->sizes[0]);
+        checked.back()[size.name] = at;
+      }
+  for (const Bindings& sizes : checked)
     if (auto problem = other_shapes_at(sizes, *sampled, import)) return *problem;
   return sampled;
 }

@@ -14,6 +14,7 @@
 #include "driver/plan/plan_model.h"
 #include "driver/symbolic/recurrent_parts.h"
 #include "driver/symbolic/symbolic_model_run.h"
+#include "frontends/lifted_sizes.h"
 #include "frontends/size_ranges.h"
 #include "isamap/backend.h"
 #include "isamap/frontends.h"
@@ -311,6 +312,46 @@ TEST(SymbolicModels, WindowsThatDoNotDivideEverySize) {
     const ModelRun run = compiled.run(n, pooled_at(n));
     EXPECT_EQ(static_cast<int>(run.code), 0) << n << ": " << render(run.problems);
     EXPECT_LT(run.max_error, 1e-6) << n;
+  }
+}
+
+/// One of so many rows.
+Model strided_at(std::int64_t n, std::int64_t stride) {
+  return with_origins(model_of(fmt::format(R"(kernel strided
+tensor X: f32[{0},4]
+tensor Y: f32[{1},4]
+take: Y[p,k] = X[{2}*p,k] over p: {1}, k: 4
+)",
+                                           n, (n + stride - 1) / stride, stride)));
+}
+
+/// Near the likely size many quotients agree: (N + 32)/34 is (N + 34)/35 at most of 2..102.
+TEST(SymbolicModels, SamplesDecideByWhichNumberWindowsStride) {
+  for (const std::int64_t stride : {3, 5, 7, 8, 9, 12, 16, 24, 35})
+    for (const std::string range : {"2..9", "2..70@57", "2..102@31", "58..74@70", "16..64", "7..2000@224", "4..7"}) {
+      const auto facts = *size_facts_of("N=" + range);
+      const auto sampled =
+          sample_model(facts, [&](const Bindings& at, const ValuesOfSizes&) { return strided_at(at.at("N"), stride); });
+      ASSERT_TRUE(sampled) << range << " " << stride << render(sampled.diagnostics());
+      EXPECT_LE(sampled->sizes.size(), 40u) << range << " " << stride;
+      std::vector<std::int64_t> rows;
+      for (const Model& model : sampled->models) rows.push_back(model.kernel.tensors[1].shape[0]);
+      const auto fitted = SizeFit(sampled->sizes).fit(rows);
+      ASSERT_TRUE(fitted) << range << " " << stride;
+      for (std::int64_t n = facts.sizes[0].min; n <= facts.sizes[0].max; ++n)
+        ASSERT_EQ(evaluate(*fitted, {{"N", n}}), (n + stride - 1) / stride)
+            << print(*fitted) << " at " << n << " of " << range;
+    }
+}
+
+/// Batches of at most 2: what is sampled at 2 alone were a number.
+TEST(SymbolicModels, OneSampleInTheRangeIsNotAllOfIt) {
+  for (const std::string range : {"0..2", "1..2", "2..3"}) {
+    const auto sampled = sample_model(*size_facts_of("N=" + range), [](const Bindings& at, const ValuesOfSizes&) {
+      return strided_at(at.at("N"), 1);
+    });
+    ASSERT_TRUE(sampled) << range << render(sampled.diagnostics());
+    EXPECT_GE(sampled->sizes.size(), 2u) << range;
   }
 }
 
