@@ -457,10 +457,15 @@ void check_cover(std::vector<ScheduleVersion>& versions, const SizeFacts& facts,
                               "leave out 'when' of the last version"));
 }
 
-/// Names of the kernel's sizes, as expressions over those that are symbolic.
+/// Names of the kernel's sizes, as expressions over those that are symbolic. Sizes of a formula have the names of its
+/// iterators, also those that are bound.
 SizeExpressions names_of(const SymbolicKernel& kernel) {
   SizeExpressions names(kernel.sizes.begin(), kernel.sizes.end());
   for (const SymbolicSize& size : kernel.facts.sizes) names[size.name] = AffineExpr::dim(size.name);
+  for (std::size_t s = 0; s < kernel.statements.size(); ++s)
+    for (std::size_t d = 0; d < kernel.statements[s].extents.size(); ++d)
+      if (const AffineExpr& extent = kernel.statements[s].extents[d]; extent.is_constant())
+        names.try_emplace(kernel.sample.statements[s].domain.dims[d].name, extent);
   return names;
 }
 

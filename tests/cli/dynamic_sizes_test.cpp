@@ -277,6 +277,24 @@ std::string two_versions(const std::string& one) {
   return one.substr(0, nest) + "versions:\n  - when: [\"M <= 8\"]\n    " + lines + "  - " + lines;
 }
 
+/// Iterators are the names of a formula's sizes, also where some are bound.
+TEST(DynamicSizes, GuardsNameBoundSizesOfAFormula) {
+  const Folder folder;
+  const auto with = [](std::vector<std::string> words) {
+    words.insert(words.end(), {"--compute", "C[i,j] += A[i,k] * B[k,j]", "--target", "x86_avx2"});
+    return isamap(words);
+  };
+  const Said one = with({"schedule", "--dims", "i=30,j=20,k=10", "--budget", "evals=20"});
+  ASSERT_EQ(one.code, 0) << one.err;
+  const std::string text = two_versions(std::regex_replace(one.out, std::regex("\n(#[^\n]*\n)+"), ""));
+  const std::string file = folder.write("two.yaml", std::regex_replace(text, std::regex("M <= 8"), "j <= 8"));
+  for (const char* j : {"5", "13"}) {
+    const Said ran =
+        with({"run", "--dims", "i=1..64,j=1..64,k=10", "--schedule", file, "--sizes", std::string("i=3,30,j=") + j});
+    EXPECT_EQ(ran.code, 0) << j << ran.err << text;
+  }
+}
+
 TEST(DynamicSizes, AScheduleFileOfVersionsIsReadBack) {
   const Folder folder;
   const std::string kernel = folder.write("k.yaml", rows_of_a_product);
