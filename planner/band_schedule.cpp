@@ -184,6 +184,8 @@ std::vector<std::vector<RowRange>> fewest_programs(const std::vector<std::int64_
   return lengths_of(at_once) < lengths_of(split) ? at_once : split;
 }
 
+constexpr std::int64_t most_bands = 1 << 17;  ///< each of them is planned
+
 class BandScheduler {
  public:
   BandScheduler(const Kernel& kernel, const std::vector<Part>& parts, std::int64_t by)
@@ -201,6 +203,9 @@ class BandScheduler {
     }
     if (by_ < 1 || by_ > rows_.back().rows)
       return error(fmt::format("bands of {} rows, but the last part has {}", by_, rows_.back().rows));
+    if (bands() > most_bands)
+      return error(fmt::format("{} bands of {} rows, and at most {} are planned", bands(), by_, most_bands),
+                   "state a lower maximum, or bands of more rows");
     if (!find_bands() || !find_paces()) return problems_;
     find_calls();
     while (buffer_tensors_of_other_rows()) find_calls();  // buffers change which rows are computed

@@ -241,6 +241,14 @@ TEST(Bands, RowsAheadAreNoCallOfTheirOwnWhereThatIsAProgramMore) {
   EXPECT_EQ(rows_of_first(2), (std::vector<std::int64_t>{1, 2})) << "the last row as the first";
 }
 
+TEST(Bands, ManyMillionsOfThemAreRefused) {
+  const Kernel kernel = kernel_of({std::int64_t{1} << 40, 3, 1, 1, 1, 1});
+  const auto refused = band_schedule(kernel, single_parts(kernel), 4);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(render(refused.diagnostics()).find("at most 131072 are planned"), std::string::npos)
+      << render(refused.diagnostics());
+}
+
 TEST(Bands, RowsThatOthersReadAreStored) {
   Kernel kernel = kernel_of({13, 3, 1, 1, 1, 1});
   kernel.tensors[4].output = true;  // U is wanted by the caller, and still read row by row
