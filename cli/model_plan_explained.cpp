@@ -55,10 +55,11 @@ Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_j
   if (!built) return code;
   const ModelPlan& plan = built->compiled.plan;
   const std::string plan_text = print(plan, built->imported, built->machine.name);
-  text += plan_text + fmt::format(
-                          "# {:.0f} cycles predicted, {:.0f} when plans were compared; no plan of the "
-                          "candidates took less than {:.0f} there{}\n",
-                          built->compiled.predicted_cycles, plan.cost, plan.bound, plan.proved ? ": proved" : "");
+  text += plan_text + fmt::format("# {:.0f} cycles predicted", built->compiled.predicted_cycles);
+  if (plan.cost > 0)  // that of a file is not compared with others
+    text += fmt::format(", {:.0f} when plans were compared; no plan of the candidates took less than {:.0f} there{}",
+                        plan.cost, plan.bound, plan.proved ? ": proved" : "");
+  text += "\n";
   const Kernel& kernel = built->prepared.model.kernel;
   const std::size_t parts = bands_as_parts(plan).size();
   const std::int64_t activations = activation_bytes(kernel, bands_as_parts(plan)),

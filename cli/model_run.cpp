@@ -33,11 +33,12 @@ nlohmann::ordered_json kept_json(const std::vector<ResidentTensor>& kept) {
 }
 
 nlohmann::ordered_json plan_json(const ModelPlan& plan) {
-  return {{"cost", plan.cost},
-          {"bound", plan.bound},
-          {"proved", plan.proved},
-          {"bands", plan.bands.size()},
-          {"parts", bands_as_parts(plan).size()}};
+  nlohmann::ordered_json json = {{"cost", plan.cost}, {"bound", plan.bound}};
+  if (plan.cost <= 0) json.clear();  // that of a file was not compared with others
+  json["proved"] = plan.proved;
+  json["bands"] = plan.bands.size();
+  json["parts"] = bands_as_parts(plan).size();
+  return json;
 }
 
 nlohmann::ordered_json part_json(const CompiledModel& compiled, std::size_t number) {
@@ -197,14 +198,11 @@ std::string text_of(const ModelReport& report, bool all_parts) {
   text += fmt::format("; largest error {:.3g}", run.max_error);
   if (run.seconds > 0) text += fmt::format("; {:.3g} s", run.seconds);
   if (run.cycles > 0) text += fmt::format("; {} cycles", run.cycles);
-  std::size_t banded = 0;
-  for (const BandGroup& group : report.compiled.plan.bands) banded += group.count;
-  text += fmt::format(
-      " in {}, {}{}; {:.0f} cycles predicted\n", counted(bands_as_parts(report.compiled.plan).size(), "part"),
-      banded > 0
-          ? fmt::format("{} of them in {} of bands, ", banded, counted(report.compiled.plan.bands.size(), "group"))
-          : "",
-      counted(report.compiled.programs.size(), "distinct program"), report.compiled.predicted_cycles);
+  const std::size_t bands = report.compiled.plan.bands.size();
+  text += fmt::format(" in {}, {}{}; {:.0f} cycles predicted\n",
+                      counted(bands_as_parts(report.compiled.plan).size(), "part"),
+                      bands > 0 ? fmt::format("{} of them in bands, ", bands) : "",
+                      counted(report.compiled.programs.size(), "distinct program"), report.compiled.predicted_cycles);
   if (const auto launches = launches_of(report)) text += fmt::format("  {}\n", launches_in_words(*launches));
   if (run.whole)
     text += fmt::format("  arena {} bytes ({} live at one time), weights {} bytes\n", run.arena_bytes, run.arena_bound,

@@ -184,7 +184,13 @@ std::vector<std::vector<RowRange>> fewest_programs(const std::vector<std::int64_
   return lengths_of(at_once) < lengths_of(split) ? at_once : split;
 }
 
-constexpr std::int64_t most_bands = 1 << 17;  ///< each of them is planned
+/// Each band is planned.
+std::optional<Diagnostic> too_many(std::int64_t bands, std::int64_t by) {
+  constexpr std::int64_t most = 1 << 17;
+  if (bands <= most) return std::nullopt;
+  return error(fmt::format("{} bands of {} rows, and at most {} are planned", bands, by, most),
+               "state a lower maximum, or bands of more rows");
+}
 
 class BandScheduler {
  public:
@@ -203,9 +209,7 @@ class BandScheduler {
     }
     if (by_ < 1 || by_ > rows_.back().rows)
       return error(fmt::format("bands of {} rows, but the last part has {}", by_, rows_.back().rows));
-    if (bands() > most_bands)
-      return error(fmt::format("{} bands of {} rows, and at most {} are planned", bands(), by_, most_bands),
-                   "state a lower maximum, or bands of more rows");
+    if (auto problem = too_many(bands(), by_)) return *problem;
     if (!find_bands() || !find_paces()) return problems_;
     find_calls();
     while (buffer_tensors_of_other_rows()) find_calls();  // buffers change which rows are computed
