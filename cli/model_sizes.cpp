@@ -315,8 +315,9 @@ bool runs_fit(const SizeFacts& facts, const std::vector<Bindings>& runs) {
         return false;
       }
     for (const auto& [name, value] : run)
-      if (value < 0) {
-        fail(Exit::wrong_input, fmt::format("the size {}={} is negative", name, value));
+      if (const SymbolicSize* size = facts.find(name); value < 0) {
+        fail(Exit::wrong_input, fmt::format("the size {}={} is negative", name, value),
+             size == nullptr ? "sizes are 0 or more" : print(*size));
         return false;
       }
     if (const auto broken = broken_fact(facts, run)) {

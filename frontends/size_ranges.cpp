@@ -38,7 +38,10 @@ Result<SymbolicSize> size_of_entry(const std::string& entry) {
       return error_at(
           where, "'" + shown + "' is no range of sizes",
           fmt::format("write {0}=1..512, {0}=16..512/16@128 (a multiple of 16, likely 128) or {0}=?", name));
-    if (const auto why = contradiction_of(*size)) return error_at(where, *why);
+    if (const auto why = contradiction_of(*size))
+      return error_at(where, *why,
+                      size->min > size->max ? fmt::format("exchange them: {}={}..{}", size->name, size->max, size->min)
+                                            : "state a range with such a size, or another multiple or likely size");
     return *size;
   }
   std::size_t at = 0;

@@ -109,7 +109,7 @@ TEST_F(ModelSizes, SizesThatBreakAFactGetTheNearestOneAndWriteNothing) {
   };
   EXPECT_EQ(told("N=1..64", "N=3,65"), "--dims: N = 65 is not in 1..64\n  hint: the nearest size here is N=64\n");
   EXPECT_EQ(told("N=4..64/4", "N=5"), "--dims: N = 5 is not a multiple of 4\n  hint: the nearest size here is N=4\n");
-  EXPECT_EQ(told("N=1..64", "N=-1"), "the size N=-1 is negative\n");
+  EXPECT_EQ(told("N=1..64", "N=-1"), "the size N=-1 is negative\n  hint: N in 1..64\n");
   EXPECT_EQ(told("N=0..64,M=1..3", "N=1"), "--dims: the model has no free size 'M'\n  hint: it has N\n");
   EXPECT_EQ(told("M=1..3", "M=1,2"), told("M=1..3", "M=1,2", "emit"));
   EXPECT_NE(told("M=1..3", "M=1,2").find("the model has no free size 'M'"), std::string::npos);

@@ -166,6 +166,7 @@ TEST(SizeRanges, SayWhatIsWrong) {
   EXPECT_EQ(told("seq=a..b"), "'seq=a..b' is no range of sizes");
   EXPECT_EQ(told("seq=-3"), "'seq=-3' needs a size of at least 0, or a range");
   EXPECT_EQ(told("seq=9..3"), "no size of seq is in 9..3");
+  EXPECT_EQ(size_facts_of("seq=9..3").diagnostics().front().hint, "exchange them: seq=3..9");
   EXPECT_EQ(told("seq=1..9@12"), "seq = 12 is not in 1..9, but it is said to be likely");
   EXPECT_EQ(told("seq=1..9,seq=4"), "'seq' is given twice");
 }
