@@ -50,6 +50,8 @@ std::string shared_object(const HardwareModel& model, const SharedPart& part, co
   };
   const std::string key = listed_command(command_for(name, "object")) + "\n" + identity(model) + "\n" + part.text;
   if (take_from_cache(key, object)) return object;
+  const CacheLock lock(key, compile_limits().seconds);
+  if (take_from_cache(key, object)) return object;
   const std::string text = "#include \"" + part.header + "\"\n";
   if (!write_file(folder / name, text.data(), text.size())) return "";
   const auto made = run_process(command_for((folder / name).string(), object), compile_limits(), folder / "object.log");

@@ -115,6 +115,15 @@ std::vector<std::string> clang_flags(const std::string& lines) {
   return flags;
 }
 
+/// Makes `precompiled` the file of this key in the cache; false: there is none.
+bool link_kept(const std::string& key, const fs::path& precompiled) {
+  const auto kept = find_in_cache(key);
+  if (!kept) return false;
+  std::error_code failed;
+  fs::create_symlink(*kept, precompiled, failed);
+  return !failed;
+}
+
 }  // namespace
 
 std::string leading_includes(const std::string& text) {
@@ -153,11 +162,9 @@ std::vector<std::string> precompiled_headers(const HeaderUse& use, const fs::pat
   // Programs that are compiled side by side have the same headers: one of them makes the file.
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
-  std::error_code failed;
-  if (const auto kept = find_in_cache(key)) {
-    fs::create_symlink(*kept, precompiled, failed);
-    return failed ? std::vector<std::string>{} : flags;
-  }
+  if (link_kept(key, precompiled)) return flags;
+  const CacheLock among_processes(key, header_limits.seconds);
+  if (link_kept(key, precompiled)) return flags;
   const std::string used_before = "used before: " + key;
   if (!use.at_once && !read_from_cache(used_before)) {
     write_to_cache(used_before, "once");

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include "backends/common/process.h"
 #include "support/hash.h"
@@ -225,5 +227,30 @@ std::optional<fs::path> find_in_cache(const std::string& key) {
 void put_into_cache(const std::string& key, const fs::path& executable) { put(key, executable, false); }
 
 void put_flushed_into_cache(const std::string& key, const fs::path& file) { put(key, file, true); }
+
+CacheLock::CacheLock(const std::string& key, double seconds) {
+  const auto cache = cache_directory();
+  if (!cache) return;
+  path_ = *cache / ("lock-" + place_of(key));
+  file_ = open(path_.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  if (file_ < 0) return;
+  // The holder may be stopped or hang, so the wait has an end.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (flock(file_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK || std::chrono::steady_clock::now() >= end) {
+      close(file_);
+      file_ = -1;
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+/// Those that wait have the removed file open: each gets the lock in its turn, and finds what was made.
+CacheLock::~CacheLock() {
+  if (file_ < 0) return;
+  unlink(path_.c_str());
+  close(file_);
+}
 
 }  // namespace isamap

@@ -30,4 +30,18 @@ std::optional<std::filesystem::path> find_in_cache(const std::string& key);
 std::optional<std::string> read_from_cache(const std::string& key);
 void write_to_cache(const std::string& key, const std::string& content);
 
+/// One process, and one thread of it, at a time holds the lock of a key: what takes seconds to make is made once, and
+/// read by those that waited. After `seconds` of waiting, or without a cache, they go on alike, which costs time only.
+class CacheLock {
+ public:
+  CacheLock(const std::string& key, double seconds);
+  ~CacheLock();
+  CacheLock(const CacheLock&) = delete;
+  CacheLock& operator=(const CacheLock&) = delete;
+
+ private:
+  std::filesystem::path path_;
+  int file_ = -1;  ///< open and locked; -1: not held
+};
+
 }  // namespace isamap
