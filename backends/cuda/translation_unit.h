@@ -5,21 +5,14 @@
 
 #include "backends/cpp/compile.h"
 #include "backends/cpp/translation_unit.h"
+#include "backends/cuda/header_texts.h"
 
 namespace isamap {
 
 /// Every array is in device memory; `NAME(arguments..., stream)` returns the status of the launches.
 Result<TranslationUnit> print_cuda(const Program& program, const HardwareModel& model);
 
-/// Header of the driver API for the launching functions of a printed file (device/), and the name by which the file
-/// includes it when ISAMAP_HOST_PART is defined: kernels are then compiled separately.
-const std::string& device_header();
-constexpr const char* device_header_name = "isamap_device.h";
-
-/// The emulation as a header, and the name by which a printed file includes it (emulation/).
-const std::string& emulation_header();
-constexpr const char* emulation_header_name = "isamap_emulation.h";
-/// Its part that programs share as one object file (emulation/threads.h).
+/// The part of the emulation that programs share as one object file (emulation/threads.h).
 SharedPart emulation_part();
 
 }  // namespace isamap

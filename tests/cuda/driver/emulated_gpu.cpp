@@ -8,6 +8,8 @@
 //   arch=90  no-device  init-fails  compile-fails  load-fails  memory=BYTES  launch-fails  kernel-fails old-driver-call
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,7 +28,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cuda/translation_unit.h"
+#include "backends/cuda/header_texts.h"
 
 namespace {
 
@@ -120,10 +122,28 @@ template <class... T> std::index_sequence_for<T...> sequence_of(void (*)(T...)) 
 
 const std::string compiler = "c++ -std=c++20 -O1 -ffp-contract=off -fPIC ";
 
+/// Tests that run side by side want the same files: one of them makes a file, while the others wait.
+class Lock {
+ public:
+  explicit Lock(const std::filesystem::path& of)
+      : file_(open((of.string() + ".lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)) {
+    if (file_ >= 0) flock(file_, LOCK_EX);
+  }
+  ~Lock() {
+    if (file_ >= 0) close(file_);
+  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  int file_;
+};
+
 /// What libraries of kernels share is made once, in a folder of this text of the emulation; where it cannot be made,
 /// each library does without. `text` becomes `made` by the compiler with these flags.
 bool make_once(const std::filesystem::path& made, const std::string& text, const std::string& flags) {
   namespace fs = std::filesystem;
+  const Lock lock(made);
   if (fs::exists(made)) return true;
   const fs::path own = made.parent_path() / ("made." + std::to_string(getpid()));
   fs::create_directories(own);
@@ -157,8 +177,12 @@ std::filesystem::path library_of(const std::string& text, const std::vector<std:
   const fs::path folder = chosen != nullptr ? fs::path(chosen) : fs::temp_directory_path() / "isamap-emulated-gpu";
   const std::string name = std::to_string(std::hash<std::string>{}(text + isamap::emulation_header()));
   const fs::path library = folder / (name + ".so"), own = folder / (name + "." + std::to_string(getpid()));
-  if (fs::exists(library)) return library;
   fs::create_directories(own);
+  const Lock lock(library);
+  if (fs::exists(library)) {
+    fs::remove_all(own);
+    return library;
+  }
   std::ofstream(own / isamap::emulation_header_name) << isamap::emulation_header();
   std::ofstream source(own / "kernel.cpp");
   source << text << trampolines;
