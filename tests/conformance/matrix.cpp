@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <sstream>
@@ -86,6 +87,15 @@ HardwareModel load_model(const std::string& name) {
 
 namespace {
 
+/// Those of a line `extends: [A.yaml, B.yaml]`; of another line none.
+std::vector<std::string> files_extended_in(std::string line) {
+  if (!line.starts_with("extends:")) return {};
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return std::strchr("[],", c) != nullptr; }, ' ');
+  std::istringstream names(line.substr(line.find(' ')));
+  return {std::istream_iterator<std::string>(names), {}};
+}
+
 /// The text of a model and of those that it extends. Twelve suites ask in each process of these tests, and many models
 /// have the same bases: each file is read once.
 const std::string& model_text(const std::string& name) {
@@ -96,11 +106,7 @@ const std::string& model_text(const std::string& name) {
   std::ifstream stream(models_folder + "/" + name);
   for (std::string line; std::getline(stream, line);) {
     text += "\n" + line;
-    if (!line.starts_with("extends:")) continue;
-    std::replace_if(
-        line.begin(), line.end(), [](char c) { return std::strchr("[],", c) != nullptr; }, ' ');
-    std::istringstream bases(line.substr(line.find(' ')));
-    for (std::string base; bases >> base;) text += model_text(base);
+    for (const std::string& base : files_extended_in(line)) text += model_text(base);
   }
   return text;
 }
@@ -118,6 +124,14 @@ std::vector<std::string> names_by_text(const std::vector<std::string>& parts) {
 }
 
 }  // namespace
+
+std::vector<std::string> extended_models(const std::string& name) {
+  std::ifstream file(models_folder + "/" + name + ".yaml");
+  std::vector<std::string> models;
+  for (std::string line; std::getline(file, line);)
+    for (const std::string& base : files_extended_in(line)) models.push_back(std::filesystem::path(base).stem());
+  return models;
+}
 
 std::vector<std::string> kernel_model_names() { return names_by_text({"language: cuda"}); }
 std::vector<std::string> accelerator_names() { return names_by_text({"language: asm", "scalar: true"}); }

@@ -24,8 +24,9 @@ std::vector<std::string> example_names();  ///< of examples/*.yaml, sorted
 inline std::string model_of_case(const testing::TestParamInfo<std::string>& info) { return info.param; }
 
 HardwareModel load_model(const std::string& name);
-std::vector<std::string> fixed_model_names();   ///< those whose sizes are all in the file
-std::vector<std::string> kernel_model_names();  ///< those whose programs are kernels of a GPU
+std::vector<std::string> extended_models(const std::string& name);  ///< those that its file extends, by name
+std::vector<std::string> fixed_model_names();                       ///< those whose sizes are all in the file
+std::vector<std::string> kernel_model_names();                      ///< those whose programs are kernels of a GPU
 std::vector<std::string> accelerator_names();   ///< those whose commands are simulated, beside a host
 std::vector<std::string> scaled_model_names();  ///< those with sizes that only the machine knows
 
