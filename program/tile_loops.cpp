@@ -21,11 +21,16 @@ class TileLoopFinder {
       : program_(program), model_(model), shape_(shape), counts_(counts), tiles_(tiles) {}
 
   std::optional<TileLoops> run() {
-    for (const Pass pass : {Pass::arguments, Pass::sections, Pass::fills, Pass::uses}) {
-      pass_ = pass;
-      walk(program_.body);
-      if (!good_) return std::nullopt;
+    walk_in(Pass::arguments);
+    // Loops that fill or read an array with sections walk the axis, too, and may give other arrays sections: sums in
+    // lanes of columns that only a copy has.
+    for (std::size_t known = 0; good_ && known != found_.loops.size();) {
+      known = found_.loops.size();
+      walk_in(Pass::sections);
+      walk_in(Pass::fills);
     }
+    walk_in(Pass::uses);
+    if (!good_) return std::nullopt;
     for (const auto& [variable, loop] : found_.loops)  // where it is not one of windows, too
       good_ = good_ && (loose_.contains(loop.axis) ? strict_.contains(loop.axis) : true);
     for (const auto& [buffer, axes] : found_.grown) good_ = good_ && is_dense(program_.buffers[buffer.index()]);
@@ -40,7 +45,7 @@ class TileLoopFinder {
   enum class Pass {
     arguments,  ///< loops that walk an axis of an argument
     sections,   ///< local arrays with a section for each step of these
-    fills,      ///< loops that fill such arrays
+    fills,      ///< loops over all of such an array
     uses        ///< all other uses of their variables
   };
 
@@ -195,6 +200,10 @@ class TileLoopFinder {
   }
   void refuse_in(const AffineExpr& e) { good_ = good_ && (pass_ != Pass::uses || variables_in(e).empty()); }
 
+  void walk_in(Pass pass) {
+    pass_ = pass;
+    if (good_) walk(program_.body);
+  }
   void walk(const std::vector<Node>& nodes) {
     for (const Node& node : nodes)
       if (good_) std::visit([&](const auto& n) { visit(n); }, node.is);
