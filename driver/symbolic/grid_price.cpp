@@ -52,6 +52,16 @@ std::string rounding_of(const GridShape& shape) {
   return text;
 }
 
+/// Do both begin with the same copies? Loops behind them may have other tiles.
+bool packs_alike(const Schedule& one, const Schedule& other) {
+  if (one.nests.empty() || other.nests.empty()) return false;
+  const auto &lines = one.nests[0].lines, &others = other.nests[0].lines;
+  const auto is_stage = [](const Line& line) { return std::holds_alternative<Stage>(line.is); };
+  const auto end = std::find_if_not(lines.begin(), lines.end(), is_stage);
+  const auto other_end = std::find_if_not(others.begin(), others.end(), is_stage);
+  return std::equal(lines.begin(), end, others.begin(), other_end);
+}
+
 class CellCosts {
  public:
   CellCosts(const Grid& grid, BlockCosts& costs) : grid_(grid), costs_(costs) {}
@@ -82,8 +92,8 @@ class CellCosts {
                               const std::optional<PositionsBefore>& before, bool panels) const {
     auto own = costs_.of(grid_.shape, schedule, counts, adds);
     if (!own) return own.diagnostics();
-    if (before && (schedule == grid_.schedule || panels))
-      own->cycles = std::min(own->cycles, cycles_after(grid_.schedule, counts, adds, *before));
+    if (before && (panels || packs_alike(schedule, grid_.schedule)))
+      own->cycles = std::min(own->cycles, cycles_after(panels ? grid_.schedule : schedule, counts, adds, *before));
     return own;
   }
   double cycles_after(const Schedule& schedule, CellCounts counts, bool adds, const PositionsBefore& before) const {
@@ -97,6 +107,42 @@ class CellCosts {
   const Grid& grid_;
   BlockCosts& costs_;
 };
+
+/// One run of an axis in a cell.
+struct RunOfCell {
+  std::size_t at = 0;   ///< among those that have positions
+  std::size_t run = 0;  ///< among all of the axis
+  std::int64_t count = 0;
+};
+using RunsOfCell = std::vector<RunOfCell>;  // by axis
+
+RunsOfCell runs_of_cell(const std::vector<CountedRuns>& runs, std::size_t cell) {
+  RunsOfCell own(runs.size());
+  for (std::size_t a = runs.size(); a-- > 0; cell /= runs[a].size()) {
+    const std::size_t at = cell % runs[a].size();
+    own[a] = {at, runs[a][at].first, runs[a][at].second};
+  }
+  return own;
+}
+
+/// Not of the first run along a summed axis: it adds to what other cells have summed up.
+bool is_adding(const Grid& grid, const RunsOfCell& cell) {
+  for (std::size_t a = 0; a < cell.size(); ++a)
+    if (grid.shape.axes[a].reduced && cell[a].at > 0) return true;
+  return false;
+}
+
+const Block& block_of(const Grid& grid, const RunsOfCell& cell) {
+  std::size_t number = 0;
+  for (std::size_t a = 0; a < cell.size(); ++a) number = number * grid.shape.axes[a].runs.size() + cell[a].run;
+  return grid.blocks[number + (is_adding(grid, cell) ? block_count(grid) : 0)];
+}
+
+CellCounts counts_of(const RunsOfCell& cell) {
+  CellCounts counts;
+  for (const RunOfCell& run : cell) counts.push_back(run.count);
+  return counts;
+}
 
 /// Of scalar code at the sample sizes, for each point.
 Result<Cost> cost_of_loops(const Grid& grid, BlockCosts& costs, const Bindings& sizes) {
@@ -243,27 +289,23 @@ Result<Cost> cost_of(const Grid& grid, BlockCosts& costs, const Bindings& sizes)
 }
 
 Result<Cost> cost_of_runs(const Grid& grid, BlockCosts& costs, const std::vector<CountedRuns>& runs) {
-  const std::vector<GridAxis>& axes = grid.shape.axes;
   std::size_t cells = 1;
   for (const CountedRuns& of_axis : runs) cells *= of_axis.size();
   std::vector<Cost> all;
   const CellCosts prices(grid, costs);
   const std::vector<bool> shared = shared_axes(grid.schedule, grid.shape, costs.model());
   for (std::size_t cell = 0; cell < cells; ++cell) {
-    std::size_t number = 0, rest = cells;
-    CellCounts counts;
-    bool adds = false;
+    const RunsOfCell own = runs_of_cell(runs, cell);
+    const Block& block = block_of(grid, own);
     std::optional<PositionsBefore> before;
-    for (std::size_t a = 0; a < axes.size(); ++a) {
-      rest /= runs[a].size();
-      const std::size_t at = cell / rest % runs[a].size();
-      number = number * axes[a].runs.size() + runs[a][at].first;
-      counts.push_back(runs[a][at].second);
-      adds = adds || (axes[a].reduced && at > 0);
-      if (shared[a] && at > 0 && !before && runs[a][0].first == 0) before = PositionsBefore{a, runs[a][0].second};
+    for (std::size_t a = 0; a < own.size() && !before; ++a) {
+      if (!shared[a] || own[a].at == 0) continue;
+      RunsOfCell first = own;
+      first[a] = {0, runs[a][0].first, runs[a][0].second};
+      if (runs[a][0].first == 0 || packs_alike(block_of(grid, first).schedule, grid.schedule))
+        before = PositionsBefore{a, runs[a][0].second};
     }
-    const Block& block = grid.blocks[number + (adds ? block_count(grid) : 0)];
-    auto cost = prices.cost(block.schedule, counts, adds, before, !block.panels.empty());
+    auto cost = prices.cost(block.schedule, counts_of(own), is_adding(grid, own), before, !block.panels.empty());
     if (!cost) return cost.diagnostics();
     all.push_back(std::move(*cost));
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "driver/symbolic/grid_builder.h"
 #include "isamap/compile.h"
 #include "isamap/scheduler.h"
 #include "tests/symbolic/kernels.h"
@@ -72,6 +73,21 @@ TEST(FewColumns, AreWalkedByTheirCopy) {
         EXPECT_TRUE(checked->correct) << m << " " << n << " " << k << ": " << checked->first_difference;
       }
   EXPECT_EQ(runner->compilations(), 1);
+}
+
+/// 20 rows are tiles of 16 and of 4, by schedules that begin with the same copy.
+TEST(FewColumns, TheirCopyIsPricedOnce) {
+  const SymbolicCompilation& compiled = few_columns_grid();
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  const Grid& grid = compiled.program->grids[0];
+  BlockCosts costs(wide_machine(), CompileOptions{}.schedule.costs);
+  const auto cycles = [&](std::int64_t rows) {
+    const auto cost = cost_of(grid, costs, {{"M", rows}, {"N", 8}, {"K", 256}});
+    EXPECT_TRUE(cost) << rows;
+    return cost ? cost->cycles : 0;
+  };
+  EXPECT_LT(cycles(20), 0.9 * (cycles(16) + cycles(4)));
+  EXPECT_GT(cycles(20), cycles(16));
 }
 
 }  // namespace
