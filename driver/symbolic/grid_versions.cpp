@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -13,6 +14,8 @@ namespace isamap {
 namespace {
 
 constexpr int bisections = 6;
+constexpr double crossover_steps = 12;                         // between two samples, where prices are compared
+constexpr double surest_gain = 10;                             // of a price: infinite ones are illegal
 constexpr std::int64_t most_bisected = std::int64_t{1} << 40;  // of a size
 constexpr std::int64_t sampled_sizes[] = {1, 8, 37, 192, 509};
 constexpr std::int64_t largest_sample = 1024;
@@ -66,8 +69,20 @@ std::vector<Bindings> crossover_sizes(const GuardedSchedule& version, std::size_
   return found;
 }
 
-/// The last value of the measure of a condition on the side of `below`: the mean of the ratios of prices is 1 there.
-/// `behind`: the versions that serve other sizes.
+/// Values from `below` to `above`, the same factor apart, or one more each.
+std::vector<std::int64_t> crossover_values(std::int64_t below, std::int64_t above) {
+  std::vector<std::int64_t> values{below};
+  const double factor =
+      std::pow(static_cast<double>(above) / static_cast<double>(std::max<std::int64_t>(below, 1)), 1 / crossover_steps);
+  while (values.back() < above) {
+    const auto next = static_cast<std::int64_t>(static_cast<double>(values.back()) * factor);
+    values.push_back(std::min(above, std::max(values.back() + 1, next)));
+  }
+  return values;
+}
+
+/// The last value of the measure of a condition on the side of `below`. Prices go up and down with what tiles leave, so
+/// it is the one with which values up to `above` cost least together. `behind`: the versions that serve other sizes.
 std::int64_t crossover(const GuardedSchedule& version, std::size_t condition,
                        const std::vector<GuardedSchedule>& behind, const VersionQuestion& question) {
   auto [measure, below, above, at_most] = version.between[condition];
@@ -79,18 +94,27 @@ std::int64_t crossover(const GuardedSchedule& version, std::size_t condition,
   if (at_most && !served.empty()) below = *std::max_element(served.begin(), served.end());
   if (!at_most && !served.empty()) above = *std::min_element(served.begin(), served.end());
   std::vector<Bindings> at = crossover_sizes(version, condition, question);
-  const auto wins = [&](std::int64_t value) {
-    double ratios = 1;
+  // Of the bound on the other side of this value.
+  const auto gain = [&](std::int64_t value) {
+    double sum = 0;
     for (Bindings& sizes : at) {
       set_to(value, measure, sizes);
       const std::size_t other = behind[serving(behind, sizes)].schedule;
-      ratios *= question.price(version.schedule, sizes) / std::max(question.price(other, sizes), 1.0);
+      sum += std::log(std::max(question.price(other, sizes), 1.0)) - std::log(question.price(version.schedule, sizes));
     }
-    return ratios <= 1;
+    if (std::isnan(sum)) return -surest_gain;
+    return std::clamp(at_most ? sum : -sum, -surest_gain, surest_gain);
   };
+  const std::vector<std::int64_t> values = crossover_values(below, above);
+  std::size_t last = 0;
+  double sum = 0, most = 0;
+  for (std::size_t n = 1; n + 1 < values.size(); ++n)
+    if (sum += gain(values[n]); sum >= most) most = sum, last = n;
+  below = values[last];
+  if (last + 1 < values.size()) above = values[last + 1];
   for (int n = 0; n < bisections && above - below > 1; ++n) {
     const std::int64_t middle = below + (above - below) / 2;
-    (wins(middle) == at_most ? below : above) = middle;
+    (gain(middle) >= 0 ? below : above) = middle;
   }
   return below;
 }
@@ -307,8 +331,18 @@ std::vector<Bindings> sample_sizes(const SymbolicKernel& kernel, const VersionOp
     for (const SymbolicSize& size : kernel.facts.sizes) sizes[size.name] = value;
     add(sizes);
   }
+  // Of an odd number: tiles leave some.
+  std::vector<std::int64_t> few;
+  for (const std::int64_t positions : options.few) few.push_back((positions - 1) | 1);
+  // All but one: a schedule for short sums of few elements would be chosen for long sums of few elements.
+  for (const SymbolicSize& likely : kernel.facts.sizes) {
+    Bindings sizes;
+    for (const SymbolicSize& size : kernel.facts.sizes) sizes[size.name] = 1;
+    sizes[likely.name] = kernel.at.at(likely.name);
+    add(sizes);
+  }
   // One alone, too: where all are one, a schedule that is best for one column would be chosen for one row of many.
-  std::vector<std::int64_t> single = options.few;
+  std::vector<std::int64_t> single = few;
   single.insert(single.end(), {1, largest_sample});
   for (const std::int64_t value : single)
     for (const SymbolicSize& size : kernel.facts.sizes) {

@@ -27,7 +27,7 @@ struct VersionOptions {
   double block_worth =
       8e-4;  ///< of the mean regret: what the compilation of a usual block costs (fitted, docs/dynamic_sizes.md)
   /// Each candidate is priced at all samples, some 0.3 ms each: a tenth of a second for 20 candidates.
-  std::size_t most_samples = 18;
+  std::size_t most_samples = 21;
   /// Positions along a symbolic dim, where schedules are searched and priced, too: fewer than a tile of registers has,
   /// and so few that their sums do not hide the latency of an instruction.
   std::vector<std::int64_t> few = {8, 3};

@@ -1390,6 +1390,33 @@ TEST(GridVersions, CrossoversHoldForOtherSizesThanTheLikelyOnes) {
   EXPECT_EQ(versions[0].when[0].text, "N > 25");
 }
 
+/// What tiles leave makes the second schedule poor at every eighth number of columns, of those up to 36 that it is
+/// better at.
+TEST(GridVersions, CrossoversAreThoseOfMostSizes) {
+  VersionQuestion question = two_schedules();
+  question.price = [](std::size_t schedule, const Bindings& sizes) {
+    const std::int64_t columns = sizes.at("N");
+    return schedule == 0 ? 100.0 : columns > 36 ? 150.0 : columns > 8 && columns % 8 == 0 ? 130.0 : 50.0;
+  };
+  for (std::size_t c = 0; c < 2; ++c)
+    for (std::size_t s = 0; s < question.samples.size(); ++s)
+      question.costs[c][s] = question.price(c, question.samples[s]);
+  const auto versions = at_crossovers(choose_versions(question, {.most = 2}), question);
+  ASSERT_EQ(versions.size(), 2U);
+  EXPECT_EQ(versions[serving(versions, {{"M", 60}, {"N", 35}})].schedule, 1U);
+  EXPECT_EQ(versions[serving(versions, {{"M", 60}, {"N", 40}})].schedule, 0U);
+}
+
+/// A schedule that is best for one product alone must not be chosen for a long sum of products.
+TEST(GridVersions, SamplesHaveEachSizeBesideOnes) {
+  const auto samples = sample_sizes(symbolic_kernel(symbolic_product), {});
+  for (const char* size : {"M", "N", "K"}) {
+    Bindings alone{{"M", 1}, {"N", 1}, {"K", 1}};
+    alone[size] = 60;
+    EXPECT_NE(std::find(samples.begin(), samples.end(), alone), samples.end()) << size;
+  }
+}
+
 TEST(GridVersions, SamplesSatisfyTheFacts) {
   const SymbolicKernel kernel = symbolic_kernel(
       "kernel: k\ndims: {S: {min: 2, max: 90, multiple_of: 2, likely: [30, 8]}, T: {max: 400}}\nfacts: [\"S <= T\"]\n"
