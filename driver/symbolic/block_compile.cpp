@@ -528,7 +528,8 @@ class BlockCompiler {
         refused(compiled.code, compiled.problems);
         continue;
       }
-      const Schedule found = with_kept_copies(shape, compiled.scheduled->schedule);
+      const Schedule kept = with_kept_copies(shape, compiled.scheduled->schedule);
+      const Schedule found = with_tiles_as_found(shape, kept, counts[n], model_);
       if (std::find(schedules.begin(), schedules.end(), found) != schedules.end()) continue;
       schedules.push_back(found);
       if (enough && enough(found)) break;

@@ -203,6 +203,25 @@ Schedule with_separate_lanes(const Schedule& schedule) {
   return separate;
 }
 
+namespace {
+
+/// Is a dim in a loop over tiles, or in the lanes of an instruction?
+bool has_tiles(const std::vector<Line>& lines, const std::string& dim) {
+  const auto names = [&](const Digit& digit) { return digit.column.names().contains(dim); };
+  const auto is_tiled = [&](const TiledLoop& tiled) { return tiled.dim == dim; };
+  return std::any_of(lines.begin(), lines.end(), [&](const Line& line) {
+    if (const auto* loop = std::get_if<For>(&line.is))
+      return !loop->unroll && std::any_of(loop->loops.begin(), loop->loops.end(), is_tiled);
+    const auto* instruction = std::get_if<Do>(&line.is);
+    return instruction != nullptr &&
+           std::any_of(instruction->dims.begin(), instruction->dims.end(), [&](const auto& digits) {
+             return std::any_of(digits.second.begin(), digits.second.end(), names);
+           });
+  });
+}
+
+}  // namespace
+
 Schedule with_unit_loops(const GridShape& shape, Schedule schedule) {
   for (auto axis = shape.axes.rbegin(); axis != shape.axes.rend(); ++axis)
     for (Nest& nest : schedule.nests) {
@@ -220,6 +239,25 @@ Schedule with_unit_loops(const GridShape& shape, Schedule schedule) {
       For loop;
       loop.loops = {{axis->dim, 1}};
       nest.lines.insert(nest.lines.begin(), Line{loop});
+    }
+  return schedule;
+}
+
+Schedule with_tiles_as_found(const GridShape& shape, Schedule schedule, const std::vector<std::int64_t>& counts,
+                             const HardwareModel& model) {
+  if (schedule.lanes.empty()) return schedule;
+  const auto is_in_registers = [&](const Line& line) {
+    const auto* stage = std::get_if<Stage>(&line.is);
+    const auto memory = stage != nullptr ? model.find_memory(stage->memory) : std::nullopt;
+    return memory && model.memory(*memory).kind == MemoryKind::register_file;
+  };
+  for (std::size_t a = 0; a < shape.axes.size(); ++a)
+    for (Nest& nest : schedule.nests) {
+      std::vector<Line>& lines = nest.lines;
+      if (shape.axes[a].reduced || has_tiles(lines, shape.axes[a].dim)) continue;
+      For loop;
+      loop.loops = {{shape.axes[a].dim, counts[a]}};
+      lines.insert(std::find_if(lines.begin(), lines.end(), is_in_registers), Line{loop});
     }
   return schedule;
 }

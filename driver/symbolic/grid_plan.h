@@ -52,6 +52,11 @@ Schedule with_separate_lanes(const Schedule& schedule);
 /// A schedule that was found at one position of an axis has no loop over it: it gets one, `for n by 1`.
 Schedule with_unit_loops(const GridShape& shape, Schedule schedule);
 
+/// A schedule that sums in lanes, found at few positions of an axis, unrolls them without a loop over tiles: it gets one
+/// over tiles of as many, `for j by 3`. `counts`: where it was found, by axis.
+Schedule with_tiles_as_found(const GridShape& shape, Schedule schedule, const std::vector<std::int64_t>& counts,
+                             const HardwareModel& model);
+
 /// Copies of the output hold one tile of registers each: a copy of all rows has no loop over tiles of a symbolic dim.
 Schedule with_inner_outputs(const GridShape& shape, Schedule schedule, const HardwareModel& model);
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "driver/symbolic/grid_builder.h"
+#include "driver/symbolic/grid_plan.h"
 #include "isamap/compile.h"
 #include "isamap/scheduler.h"
 #include "tests/symbolic/kernels.h"
@@ -73,6 +74,21 @@ TEST(FewColumns, AreWalkedByTheirCopy) {
         EXPECT_TRUE(checked->correct) << m << " " << n << " " << k << ": " << checked->first_difference;
       }
   EXPECT_EQ(runner->compilations(), 1);
+}
+
+/// As a search finds it at four columns, which it unrolls.
+TEST(FewColumns, HaveTilesAsTheyWereFound) {
+  const SymbolicKernel kernel = symbolic_kernel(symbolic_product);
+  const auto shape = grid_shape(kernel, 0);
+  ASSERT_TRUE(shape);
+  std::string unrolled = columns_of_a_copy;
+  const std::string loop = "    - for j by 4\n";
+  unrolled.erase(unrolled.find(loop), loop.size());
+  const auto bound = isamap::bind(kernel, {{"M", 64}, {"N", 4}, {"K", 64}});
+  const auto found = parse_schedule(unrolled, "s.yaml", *bound, wide_machine());
+  const auto tiled = parse_schedule(columns_of_a_copy, "s.yaml", *bound, wide_machine());
+  ASSERT_TRUE(found && tiled);
+  EXPECT_EQ(with_tiles_as_found(*shape, *found, {64, 4, 64}, wide_machine()), *tiled);
 }
 
 /// 20 rows are tiles of 16 and of 4, by schedules that begin with the same copy.

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "driver/symbolic/grid_plan.h"
 #include "isamap/scheduler.h"
 #include "tests/symbolic/kernels.h"
 
@@ -68,6 +69,17 @@ TEST(GridTiles, SumsInLanesHaveTilesOfOneVector) {
   EXPECT_NE(text.find("    - for i by 16\n    - stage C_parts in ram as [i/16, j, k_lane, i%16]\n"), std::string::npos)
       << text;
   EXPECT_EQ(text.find("unroll", text.find("k_lane by 1")), std::string::npos) << text;
+}
+
+/// The loop over columns is inside that over rows, whose copies it uses; one that has such a loop is left as it is.
+TEST(GridTiles, UnrolledColumnsOfSumsInLanesAreATile) {
+  const Given given = given_schedule();
+  const HardwareModel model = machine_of_file("x86_avx512");
+  const Schedule tiled = with_tiles_as_found(given.shape, given.schedule, {240, 3, 256}, model);
+  EXPECT_EQ(with_tiles_as_found(given.shape, tiled, {240, 3, 256}, model), tiled);
+  const std::string text = print(tiled);
+  EXPECT_NE(text.find("    - for i by 12\n    - for j by 3\n    - stage C_parts in vec\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("for j by 3", text.find("for j by 3") + 1), std::string::npos) << text;
 }
 
 }  // namespace
