@@ -240,7 +240,7 @@ class VersionChoice {
     for (std::size_t c = 0; c < question_.costs.size(); ++c) {
       Ratios tried = trial.before;
       for (const std::size_t sample : conditions.served) tried[sample] = ratio(c, sample);
-      const double more = conditions.guards.size() > 1 ? options_.worthwhile : 0;
+      const double more = conditions.guards.size() > 1 ? options_.version_worth : 0;
       const double now = sampled_regret(tried) + trial.code + worth(c) + more;
       if (!(now < trial.least)) continue;
       trial.least = now;
@@ -254,7 +254,7 @@ class VersionChoice {
   bool add_best() {
     Trial trial{ratios(chosen_)};
     trial.code = regret(chosen_) - sampled_regret(trial.before);
-    trial.least = regret(chosen_) - options_.worthwhile;
+    trial.least = regret(chosen_) - options_.version_worth;
     for (const SampledConditions& one : conditions_) try_under(one, trial);
     if (trial.best) chosen_.insert(chosen_.begin(), *trial.best);
     return trial.best.has_value();

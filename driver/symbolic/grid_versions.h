@@ -20,10 +20,11 @@ namespace isamap {
 /// What versions are chosen by.
 struct VersionOptions {
   int most = 4;
-  double likely_share = 0.5;  ///< of the mean regret is that at the likely sizes, which matter most
-  double worst_share = 0.1;   ///< of the worst regret, beside the mean: 10 % of it count like 1 % of the mean
-  double worthwhile = 0.01;   ///< of the mean regret, for a version and for a second condition of its guard: the cost
-                              ///< model is not surer than that
+  double likely_share = 0.5;    ///< of the mean regret is that at the likely sizes, which matter most
+  double worst_share = 0.1;     ///< of the worst regret, beside the mean: 10 % of it count like 1 % of the mean
+  double worthwhile = 0.01;     ///< of cycles, for code of its own: the cost model is not surer than that
+  double version_worth = 0.03;  ///< of the mean regret, for a version and for a second condition of its guard: a
+                                ///< version takes about as long to compile as the code of one size
   double block_worth =
       8e-4;  ///< of the mean regret: what the compilation of a usual block costs (fitted, docs/dynamic_sizes.md)
   /// Each candidate is priced at all samples, some 0.3 ms each: a tenth of a second for 20 candidates.
