@@ -116,8 +116,8 @@ std::int64_t masked_room(const Program& a, const Program& b, std::int64_t more, 
   return extents && !extents->empty() ? comparison.room() : 0;
 }
 
-bool differ_in_extents(const Program& a, const Program& b, std::int64_t more) {
-  return ExtentComparison(a, b, more).run().has_value();
+std::optional<std::set<std::int64_t>> differing_extents(const Program& a, const Program& b, std::int64_t more) {
+  return ExtentComparison(a, b, more).run();
 }
 
 }  // namespace isamap

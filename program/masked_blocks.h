@@ -15,7 +15,7 @@ namespace isamap {
 std::optional<std::set<std::int64_t>> masked_extents(const Program& a, const Program& b, std::int64_t more);
 
 /// The same where other extents may have the same number: a program of another extent serves both.
-bool differ_in_extents(const Program& a, const Program& b, std::int64_t more);
+std::optional<std::set<std::int64_t>> differing_extents(const Program& a, const Program& b, std::int64_t more);
 
 /// How much larger the extents of `a` that differ in `b` may become: what the instructions compute at most. 0: none
 /// differs, or more than extents do.

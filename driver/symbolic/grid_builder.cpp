@@ -303,6 +303,29 @@ struct MaskedCell {
 };
 using BlockLowering = std::function<std::shared_ptr<const Program>(const BlockCounts&)>;
 
+/// A block for another number of positions along a masked axis.
+struct OtherNumber {
+  std::int64_t more = 0;  ///< positions
+  std::shared_ptr<const Program> program;
+};
+
+/// The last number that a masked run serves, or the one before it, whose mask has room for all lanes: these are lowered
+/// without a mask.
+OtherNumber last_number(const MaskedCell& of, std::size_t axis, const HardwareModel& model,
+                        const BlockLowering& lowered, const Block& block) {
+  BlockCounts counts = of.counts;
+  const std::int64_t sample = counts[axis], last = run_of(of.axes, of.cell, axis).high;
+  const std::int64_t before = last - of.remainder_steps[axis];
+  const auto at = [&](std::int64_t count) {
+    counts[axis] = count;
+    return OtherNumber{count - sample, lowered(counts)};
+  };
+  if (before <= sample) return at(last);
+  OtherNumber other = at(before);
+  if (other.program && masked_room(block.program, *other.program, other.more, model) >= last - sample) return other;
+  return at(last);
+}
+
 /// Every number that a masked run serves gives the same block but for extents. `ambiguous`: not known which ones.
 bool add_masks(const MaskedCell& of, const HardwareModel& model, const BlockLowering& lowered, Block& block,
                bool& ambiguous) {
@@ -310,26 +333,27 @@ bool add_masks(const MaskedCell& of, const HardwareModel& model, const BlockLowe
     const DimRun& run = run_of(of.axes, of.cell, axis);
     if (of.tiles[axis] > 0 || run.low == run.high) continue;
     const std::int64_t step = of.remainder_steps[axis], sample = of.counts[axis];
-    for (const std::int64_t remainder : {run.low, run.low + step, run.high}) {
-      // The ends; numbers between them were compared for the run. One lane alone may be found along another axis of one
-      // position; a mask of fewer lanes computes fewer.
-      if (remainder == sample || remainder == 1 || (remainder == run.low + step && run.low != 1)) continue;
-      BlockCounts other = of.counts;
-      other[axis] = remainder;
-      auto program = lowered(other);
-      if (program && remainder == run.high && !differ_in_extents(block.program, *program, remainder - sample)) {
-        other[axis] = remainder - step;  // all lanes are lowered without a mask
-        if ((ambiguous = sample == remainder - step)) return false;
-        program = lowered(other);
-        if (!program || masked_room(block.program, *program, remainder - step - sample, model) < remainder - sample)
-          return false;
+    // The ends; numbers between them were compared for the run. From one step on the last number tells enough: few
+    // lanes are found in other ways, and a mask of fewer lanes computes fewer.
+    const bool from_first = run.low == step;
+    std::vector<OtherNumber> others;
+    if (sample != run.high) others.push_back(last_number(of, axis, model, lowered, block));
+    if (from_first ? others.empty() : sample != run.low) {
+      BlockCounts counts = of.counts;
+      counts[axis] = from_first ? sample - step : run.low;
+      others.push_back({counts[axis] - sample, lowered(counts)});
+    }
+    for (const OtherNumber& other : others) {
+      const auto extents = other.program ? masked_extents(block.program, *other.program, other.more) : std::nullopt;
+      if (!extents) {
+        // All lanes, lowered without a mask, tell no extents; another sample does.
+        ambiguous = other.program && (sample + step == run.high ||
+                                      differing_extents(block.program, *other.program, other.more).has_value());
+        return false;
       }
-      const std::int64_t more = other[axis] - sample;
-      const auto extents = program ? masked_extents(block.program, *program, more) : std::nullopt;
-      ambiguous = !extents && program && differ_in_extents(block.program, *program, more);
-      if (!extents) return false;
       for (const std::int64_t extent : *extents) {
         const std::pair<int, std::int64_t> from{static_cast<int>(axis), sample - extent};
+        if (from_first && from.second != 0) return false;
         ambiguous = block.masked.emplace(extent, from).first->second != from;
         if (ambiguous) return false;
       }
@@ -352,6 +376,16 @@ std::string dims_of(const std::vector<GridAxis>& axes) {
   return dims;
 }
 
+/// Few lanes are found in other ways, and copies of few rows made by other moves: a mask of fewer lanes serves them,
+/// too, where it has as many as there are positions. `extents`: of calls under the mask, at the least of its numbers.
+void serve_fewer(std::vector<DimRun>& runs, std::int64_t step, const std::set<std::int64_t>& extents) {
+  const std::int64_t least = runs.back().low;
+  const auto is_one_number = [](const DimRun& run) { return run.low == run.high; };
+  if (extents != std::set{least} || !std::all_of(runs.begin(), runs.end() - 1, is_one_number)) return;
+  runs.erase(runs.begin(), runs.end() - 1);
+  runs.back().low = step;
+}
+
 /// Runs for what a tile leaves, multiples of a step: one for several numbers where only masks differ. Where one does
 /// not lower, position by position.
 std::vector<DimRun> remainder_runs(std::int64_t tile, std::int64_t step,
@@ -365,7 +399,7 @@ std::vector<DimRun> remainder_runs(std::int64_t tile, std::int64_t step,
       // The same code under a mask of all lanes but one serves what lies between, too.
       const std::int64_t far = std::min(remainder + room - 2 * step, (tile - 1) / step * step);
       const auto program = lowered(far);
-      if (program && differ_in_extents(*last, *program, far - (remainder - step))) {
+      if (program && differing_extents(*last, *program, far - (remainder - step))) {
         room -= far - (remainder - step);
         runs.back().high = remainder = far;
         last = program;
@@ -374,11 +408,9 @@ std::vector<DimRun> remainder_runs(std::int64_t tile, std::int64_t step,
     }
     std::shared_ptr<const Program> program = lowered(remainder);
     if (!program) return {{1, 0, 0}};
-    if (last && differ_in_extents(*last, *program, step)) {
-      DimRun& before = runs.back();
-      before.high = remainder;
-      // One lane alone is found in other ways; a mask of fewer lanes serves it, too.
-      if (before.low == 2 && remainder == 3 && runs.size() > 1) runs.erase(runs.end() - 2), runs.back().low = 1;
+    if (const auto extents = last ? differing_extents(*last, *program, step) : std::nullopt) {
+      runs.back().high = remainder;
+      serve_fewer(runs, step, *extents);
       room = masked_room(*last, *program, step, model) - step;
     } else if (last && runs.back().low < runs.back().high && room >= step) {
       runs.back().high = remainder;  // all lanes of the mask

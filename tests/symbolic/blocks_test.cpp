@@ -1492,13 +1492,15 @@ void run_narrow(const char* machine, const std::string& text) {
 TEST(SymbolicBlocks, HeavyPairsOfBf16) { run_narrow("x86_avx512_bf16", narrow_product("bf16", "bf16", "f32")); }
 TEST(SymbolicBlocks, QuadsOfBytes) { run_narrow("x86_avx512_vnni", narrow_product("u8", "s8", "s32")); }
 
-/// Words of two neighbours become columns of a copy whose last move writes zeros behind the sum.
-TEST(PartialMoves, TransposeAnyNumberOfPairs) {
-  const HardwareModel model = machine_of_file("x86_avx512_bf16");
+SymbolicKernel transposed_pairs() {
   std::string text = narrow_product("bf16", "bf16", "f32");
   text.replace(text.find("[K, N]"), 6, "[N, K]");
   text.replace(text.find("B[k,j]"), 6, "B[j,k]");
-  const SymbolicKernel kernel = symbolic_kernel(text);
+  return symbolic_kernel(text);
+}
+
+/// By a schedule that makes words of pairs in a copy, columns of rows.
+SymbolicCompilation compiled_pairs(const SymbolicKernel& kernel, const HardwareModel& model) {
   CompileOptions options;
   auto schedule = parse_schedule(R"(schedule: narrow
 kernel: narrow
@@ -1515,9 +1517,16 @@ nest:
   - do s0 with dpbf16(j=j, k=k)
 )",
                                  "s.yaml", *bind(kernel, {{"M", 20}, {"N", 40}, {"K", 64}}), model);
-  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  EXPECT_TRUE(schedule) << render(schedule.diagnostics());
   options.hand_written = *schedule;
-  const SymbolicCompilation compiled = compile_symbolic(kernel, model, options);
+  return compile_symbolic(kernel, model, options);
+}
+
+/// Words of two neighbours become columns of a copy whose last move writes zeros behind the sum.
+TEST(PartialMoves, TransposeAnyNumberOfPairs) {
+  const HardwareModel model = machine_of_file("x86_avx512_bf16");
+  const SymbolicKernel kernel = transposed_pairs();
+  const SymbolicCompilation compiled = compiled_pairs(kernel, model);
   ASSERT_TRUE(compiled.program) << render(compiled.problems);
   int ended = 0;
   for (const Block& block : compiled.program->grids[0].blocks) ended += static_cast<int>(block.ended.size());
@@ -1529,6 +1538,26 @@ nest:
         run_at(*runner, kernel, {{"M", 1 + k % 9}, {"N", 7 + k % 34}, {"K", k}}, ExecutionMode::native);
     ASSERT_TRUE(checked) << render(checked.diagnostics());
     EXPECT_TRUE(checked->correct) << k << ": " << checked->first_difference;
+  }
+}
+
+/// Copies of one to four rows are made by other moves, where each number of columns had a block of its own.
+TEST(SymbolicBlocks, AMaskServesFewColumnsThatOtherMovesWouldCopy) {
+  const HardwareModel model = machine_of_file("x86_avx512_bf16");
+  const SymbolicKernel kernel = transposed_pairs();
+  const SymbolicCompilation compiled = compiled_pairs(kernel, model);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  const Grid& grid = compiled.program->grids[0];
+  const std::vector<DimRun>& columns = grid.shape.axes[1].runs;
+  ASSERT_EQ(columns.size(), 2U);
+  EXPECT_EQ(columns[1].low, 1);
+  EXPECT_EQ(columns[1].high, 15);
+  if (availability(model).how != ExecutionMode::native) GTEST_SKIP() << availability(model).why;
+  const auto runner = make_symbolic_runner(*compiled.program, model);
+  for (std::int64_t n = 1; n <= 31; ++n) {
+    const auto checked = run_at(*runner, kernel, {{"M", 1 + n % 9}, {"N", n}, {"K", 1 + 2 * n}}, ExecutionMode::native);
+    ASSERT_TRUE(checked) << render(checked.diagnostics());
+    EXPECT_TRUE(checked->correct) << n << ": " << checked->first_difference;
   }
 }
 

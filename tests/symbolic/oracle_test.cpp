@@ -42,11 +42,12 @@ void bind_nodes(std::vector<Node>& nodes, const Block& block, const Counts& coun
     }
 }
 
-/// Positions of a cell along an axis with about so many steps of its tile; under a mask, some of its lanes: more than
-/// one, which lowering may find along another axis of one position, and not all, which it writes without a mask.
+/// Positions of a cell along an axis with about so many steps of its tile; under a mask, some of its lanes: where one
+/// lane is served, too, half of them or more, as lowering may find few lanes along another axis and copy few rows by
+/// other moves; and not all, which it writes without a mask.
 std::int64_t count_of(const GridAxis& axis, std::size_t run, std::int64_t steps) {
   const DimRun& one = axis.runs[run];
-  const std::int64_t low = std::min(one.high, std::max<std::int64_t>(one.low, 2));
+  const std::int64_t low = one.low == 1 ? std::min(one.high, one.high / 2 + 1) : one.low;
   if (one.tile == 0) return one.low == one.high ? one.low : low + (one.high - low) * (steps % 3) / 3;
   const std::int64_t larger = run > 0 ? axis.runs[run - 1].tile : 0;
   return larger > one.tile ? std::min(steps, (larger - 1) / one.tile) * one.tile : steps * one.tile;
