@@ -67,6 +67,13 @@ void name_inactive_points(const Instruction& move, int access, const std::vector
 /// all.
 enum class BlockPart { valid, valid_if_allowed, whole };
 
+/// Are all elements of a block valid?
+bool is_whole(const MoveShape& shape, const std::vector<std::int64_t>& valid) {
+  return std::all_of(shape.coordinate.begin(), shape.coordinate.end(), [&](int i) {
+    return i < 0 || valid[static_cast<std::size_t>(i)] == shape.blocks[static_cast<std::size_t>(i)];
+  });
+}
+
 struct MoveBlock {
   Lowering& lowering;
   const Copy& copy;
@@ -442,10 +449,12 @@ class NamedMoves {
     MoveBlock piece{lowering_, copy_, shape, reasons_};
     const BlockBody one = [&](const std::vector<AffineExpr>& begin,
                               const std::vector<std::int64_t>& valid) -> Result<std::vector<Node>> {
-      for (const BlockPart part : {BlockPart::valid, BlockPart::valid_if_allowed, BlockPart::whole})
+      for (const BlockPart part : {BlockPart::valid, BlockPart::valid_if_allowed, BlockPart::whole}) {
         for (const MoveShape& other : all_)
           if (other.coordinate == shape.coordinate && other.blocks == shape.blocks)
             if (auto node = piece.attempt(other.instruction, begin, valid, part)) return std::move(*node);
+        if (is_whole(shape, valid)) break;  // all parts are the same elements
+      }
       return error("no move fits");
     };
     const BlockBody in_tensor = [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
