@@ -102,12 +102,14 @@ bool tests_divide(const Access& access, const Tensor& tensor, const Ranges& rang
 
 /// Cycles per element of a scalar loop that makes the copy, times the replication in the layout. Divisions by dims of
 /// outer loops are done once for each row of the innermost digit: of `[c, q]`, `X[c/4 + 34*(c%4),q]` is contiguous.
-double cycles_by_element(const ResolvedNest& view, const StagedTile& s) {
+/// Where dims of the innermost digit are divided, the loops that lowering makes say whether a division is left.
+double cycles_by_element(const ResolvedNest& view, const StagedTile& s, const std::vector<std::int64_t>& tile) {
   const Access& access = access_of(view.statement, s.access);
   const AffineExpr offset =
       simplify(position(access.index, copied_tensor(view, s.access)), ranges_of(view.statement.domain));
   const TimingParameters& timing = view.model->timing;
-  if (s.stage.layout.empty()) return offset.is_linear() ? timing.copy_contiguous : timing.copy_divided;
+  const auto divided = [&] { return cycles_per_copied_element(view, s, tile).value_or(timing.copy_divided); };
+  if (s.stage.layout.empty()) return offset.is_linear() ? timing.copy_contiguous : divided();
   Tiles whole;
   for (const Dim& dim : view.statement.domain.dims)
     whole[dim.name] = {AffineExpr(0), std::max<std::int64_t>(dim.extent, 1)};
@@ -128,7 +130,7 @@ double cycles_by_element(const ResolvedNest& view, const StagedTile& s) {
   for (const AffineExpr& e : access.index)
     if (const auto range = bounds(e, ranges_of(view.statement.domain)))
       natural *= static_cast<double>(range->high - range->low + 1);
-  double each = timing.copy_divided;
+  double each = 0;
   const auto split = split_digit(s.stage.layout.back().index);
   const std::set<std::string> innermost = s.stage.layout.back().index.names();
   const bool tested = tests_divide(access, copied_tensor(view, s.access), ranges_of(view.statement.domain), innermost);
@@ -137,6 +139,8 @@ double cycles_by_element(const ResolvedNest& view, const StagedTile& s) {
            : is_interleaved(s.stage.layout, offset, element_cycles_of(timing)) ? timing.copy_interleaved
                                                                                : timing.copy_strided;
     if (!offset.is_linear()) each += timing.copy_divided / static_cast<double>(row_of(*split, whole));
+  } else {
+    each = divided();
   }
   return each * std::max(1.0, copied / std::max(natural, 1.0));
 }
@@ -169,7 +173,7 @@ const PackedCopyFacts& copy_facts(const ResolvedNest& view, const StagedTile& s,
     return *all.front();
   }
   const auto move = move_of(view, s, tile);
-  PackedCopyFacts copy{s.access, s.parent < 0, tile, move ? move->cycles : cycles_by_element(view, s), {}};
+  PackedCopyFacts copy{s.access, s.parent < 0, tile, move ? move->cycles : cycles_by_element(view, s, tile), {}};
   const std::int64_t size = bytes(copied_tensor(view, s.access).dtype);
   add_loops(view, s, move && move->run * size < cache_line(*view.model), copy);
   if (!move && executes_a_stream(*view.model))

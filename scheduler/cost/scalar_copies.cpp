@@ -10,6 +10,18 @@
 namespace isamap {
 namespace {
 
+/// Of element statements; those that read are copies, others set padding.
+struct CopySums {
+  double cycles = 0, copied = 0, copied_cycles = 0;
+
+  CopySums& add(const CopySums& other, double times = 1) {
+    cycles += times * other.cycles;
+    copied += times * other.copied;
+    copied_cycles += times * other.copied_cycles;
+    return *this;
+  }
+};
+
 /// Sums cycles of element statements; each branch of a guard counts for its share of the points.
 struct ElementSum {
   const std::vector<Buffer>& buffers;
@@ -17,32 +29,37 @@ struct ElementSum {
   IterationDomain loops = {};  ///< around the current node
   EnclosingLoop inner = {};
 
-  double of(const std::vector<Node>& nodes) {
-    double cycles = 0;
+  CopySums of(const std::vector<Node>& nodes) {
+    CopySums sums;
     for (const Node& node : nodes)
-      std::visit(
-          overloaded{[&](const Loop& loop) { cycles += of_loop(loop); },
-                     [&](const Guard& guard) { cycles += of_guard(guard); },
-                     [&](const Element& e) { cycles += element_cycles(e, buffers, inner, each); }, [](const auto&) {}},
-          node.is);
-    return cycles;
+      std::visit(overloaded{[&](const Loop& loop) { sums.add(of_loop(loop), static_cast<double>(loop.trip)); },
+                            [&](const Guard& guard) { sums.add(of_guard(guard)); },
+                            [&](const Element& e) { sums.add(of_element(e)); }, [](const auto&) {}},
+                 node.is);
+    return sums;
   }
 
  private:
-  double of_loop(const Loop& loop) {
+  CopySums of_element(const Element& element) const {
+    const double cycles = element_cycles(element, buffers, inner, each);
+    return element.reads.empty() ? CopySums{cycles, 0, 0} : CopySums{cycles, 1, cycles};
+  }
+
+  CopySums of_loop(const Loop& loop) {
     const EnclosingLoop outer = inner;
     inner = {loop.variable, static_cast<double>(loop.trip), outer.variable, outer.steps};
     loops.dims.push_back({loop.variable, loop.trip});
-    const double once = of(loop.body);
+    const CopySums once = of(loop.body);
     loops.dims.pop_back();
     inner = outer;
-    return static_cast<double>(loop.trip) * once;
+    return once;
   }
 
-  double of_guard(const Guard& guard) {
+  CopySums of_guard(const Guard& guard) {
     double share = 1;
     for (const AffineExpr& condition : guard.conditions) share *= nonnegative_fraction(condition, loops);
-    return share * of(guard.then) + (1 - share) * of(guard.otherwise);
+    CopySums sums;
+    return sums.add(of(guard.then), share).add(of(guard.otherwise), 1 - share);
   }
 };
 
@@ -78,10 +95,12 @@ TileLayout tensor_of(const ResolvedNest& view, int access, Program& program) {
   return whole;
 }
 
-}  // namespace
-
-std::optional<ScalarCopy> scalar_copy(const ResolvedNest& view, const StagedTile& s,
-                                      const std::vector<std::int64_t>& extents) {
+/// Of one copy in each direction; nothing: no scalar unit makes it.
+struct CopiesOfTile {
+  CopySums filled, drained;
+};
+std::optional<CopiesOfTile> copies_of_tile(const ResolvedNest& view, const StagedTile& s,
+                                           const std::vector<std::int64_t>& extents) {
   if (s.parent >= 0 || s.memory != view.model->home()) return std::nullopt;
   Lowering lowering(*view.model);
   const Pairing pairing = pair(view.statement, view.instruction, view.mapping);
@@ -95,16 +114,30 @@ std::optional<ScalarCopy> scalar_copy(const ResolvedNest& view, const StagedTile
   if (s.access > 0)
     copy.outside = outside_of(view.statement, access_of(view.statement, s.access).tensor, view.kernel->tensors);
   ElementSum sum{lowering.program.buffers, element_cycles_of(view.model->timing)};
-  ScalarCopy found;
   const auto fill = transfer(lowering, copy);
   if (!fill) return std::nullopt;
-  found.filled = sum.of(*fill);
+  CopiesOfTile found{sum.of(*fill), {}};
   if (s.access > 0) return found;
   copy.into_inner = false;
   const auto drain = transfer(lowering, copy);
   if (!drain) return std::nullopt;
   found.drained = sum.of(*drain);
   return found;
+}
+
+}  // namespace
+
+std::optional<ScalarCopy> scalar_copy(const ResolvedNest& view, const StagedTile& s,
+                                      const std::vector<std::int64_t>& extents) {
+  const auto copies = copies_of_tile(view, s, extents);
+  return copies ? std::optional(ScalarCopy{copies->filled.cycles, copies->drained.cycles}) : std::nullopt;
+}
+
+std::optional<double> cycles_per_copied_element(const ResolvedNest& view, const StagedTile& s,
+                                                const std::vector<std::int64_t>& extents) {
+  const auto copies = copies_of_tile(view, s, extents);
+  if (!copies || copies->filled.copied == 0) return std::nullopt;
+  return copies->filled.copied_cycles / copies->filled.copied;
 }
 
 }  // namespace isamap

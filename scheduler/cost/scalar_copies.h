@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Copies by the scalar unit of a command stream, element by element: the loops that lowering makes of them, each
-// element in the cycles that the simulator counts (ir/element_cycles.h).
+// Copies by a scalar unit, element by element: the loops that lowering makes of them, each element in the cycles that
+// simulators count (ir/element_cycles.h).
 
 #include <optional>
 
@@ -17,5 +17,10 @@ struct ScalarCopy {
 };
 std::optional<ScalarCopy> scalar_copy(const ResolvedNest& view, const StagedTile& stage,
                                       const std::vector<std::int64_t>& extents);
+
+/// Mean cycles of an element that is copied into the stage, padding left out. Of places that divide a variable these
+/// depend on the tile: its loops are split where they can be (scheduler/lowering/divided_loops.h).
+std::optional<double> cycles_per_copied_element(const ResolvedNest& view, const StagedTile& stage,
+                                                const std::vector<std::int64_t>& extents);
 
 }  // namespace isamap

@@ -13,6 +13,7 @@
 #include "scheduler/lowering/async_groups.h"
 #include "scheduler/lowering/border_guards.h"
 #include "scheduler/lowering/circular_buffer.h"
+#include "scheduler/lowering/divided_loops.h"
 #include "scheduler/lowering/lower_pipelined.h"
 #include "scheduler/lowering/parallel_loop_checks.h"
 #include "scheduler/lowering/spread_prefetch.h"
@@ -359,7 +360,8 @@ Result<std::vector<Node>> set_tensor(Lowering& lowering, const TileLayout& tenso
 
 Result<std::vector<Node>> lower_nest(Lowering& lowering, const NestInput& input) {
   const NestParts parts{lowering, input, *input.kernel, *input.pairing.statement, input.pairing.instruction.get()};
-  return NestLowering(parts).run();
+  auto nodes = NestLowering(parts).run();
+  return nodes && parts.instruction_ == nullptr ? without_divisions(lowering, std::move(*nodes)) : std::move(nodes);
 }
 
 }  // namespace isamap

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "ir/legal.h"
+#include "scheduler/lowering/divided_loops.h"
 #include "scheduler/lowering/tile_copy_internal.h"
 #include "scheduler/nest/operand_compatibility.h"
 #include "support/arithmetic.h"
@@ -160,7 +161,7 @@ Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, Unit
   auto copied = for_each_block(lowering, clipped,
                                {blocks, std::vector<bool>(blocks.size(), false), false, along_rows(copy)}, body);
   if (!copied) return copied;
-  nodes.insert(nodes.end(), copied->begin(), copied->end());
+  for (Node& node : without_divisions(lowering, std::move(*copied))) nodes.push_back(std::move(node));
   return nodes;
 }
 

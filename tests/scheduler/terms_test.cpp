@@ -441,7 +441,8 @@ TEST(Terms, PackedCopiesInterleaveAFewRows) {
   EXPECT_DOUBLE_EQ(copy_of("q/4, c/8, q%4, c%8") - rest, timing.copy_strided);
 }
 
-/// A division by the row of the copy is made once a row, one inside the row for each element.
+/// A division by the row of the copy is made once a row. One inside the row is none where its loop is split into pairs;
+/// else it is made for each element.
 TEST(Terms, PackedCopiesDivideWhereTheyMust) {
   const HardwareModel model = vector8();
   const TimingParameters& timing = model.timing;
@@ -454,11 +455,12 @@ TEST(Terms, PackedCopiesDivideWhereTheyMust) {
   };
   const double plain = copy_of("c,q");
   EXPECT_DOUBLE_EQ(copy_of("c/2 + 3*(c%2),q") - plain, timing.copy_divided / 64);
-  EXPECT_DOUBLE_EQ(copy_of("c,q/2 + 32*(q%2)") - plain, timing.copy_divided - timing.copy_contiguous);
+  EXPECT_DOUBLE_EQ(copy_of("c,q/2 + 32*(q%2)") - plain, timing.copy_interleaved - timing.copy_contiguous);
+  EXPECT_NEAR(copy_of("c,q/2 + q/3") - plain, timing.copy_divided - timing.copy_contiguous, 0.01);
 }
 
-/// Of fused dims a border is tested by divisions at each element, though the place has a stride.
-TEST(Terms, PackedCopiesOfFusedDimsDivideAtBorders) {
+/// Of fused dims a border is tested by divisions, though the place has a stride: the loop is split at rows.
+TEST(Terms, PackedCopiesOfFusedDimsAreSplitAtBorders) {
   const HardwareModel model = vector8();
   const auto copy_of = [&](const std::string& index, const std::string& layout, const std::string& loops) {
     const Kernel kernel = testing_support::kernel_yaml(
@@ -471,7 +473,7 @@ TEST(Terms, PackedCopiesOfFusedDimsDivideAtBorders) {
                  {"for " + loops + " by 8", "stage O in vec", "stage X in vec", "do s0 with fma(j=" + loops + ")"});
     return Priced{kernel, model, lines}.cycles("packed copy", "packed copy of X") / (6 * 64);
   };
-  EXPECT_NEAR(copy_of("c - 1,q - 1", "c.q", "c.q"), model.timing.copy_divided, 0.01);
+  EXPECT_NEAR(copy_of("c - 1,q - 1", "c.q", "c.q"), model.timing.copy_contiguous, 0.01);
   EXPECT_NEAR(copy_of("c,q", "c.q", "c.q"), model.timing.copy_contiguous, 0.01);
   EXPECT_NEAR(copy_of("c - 1,q - 1", "c, q", "q"), model.timing.copy_contiguous, 0.01);
 }
