@@ -8,6 +8,7 @@
 
 #include "backends/common/process.h"
 #include "backends/cpp/compile/compiler.h"
+#include "backends/cpp/function/team.h"
 #include "backends/cpp/model/model_unit.h"
 #include "driver/plan/plan_model.h"
 #include "driver/run_model.h"
@@ -337,6 +338,62 @@ int main() {
   const auto ran = run_process({"/bin/sh", "-c", "cd '" + folder + "' && ./main"}, {60, 0, 0}, folder + "log");
   EXPECT_EQ(ran.exit_code, 0);
   EXPECT_EQ(ran.output, "agree\n");
+}
+
+/// A member that fell asleep while a run computed what is not distributed takes its share of what is.
+TEST_F(ModelThreads, SleepingMembersAreWokenWhereAPartIsDistributed) {
+  const HardwareModel on = machine(2, "0cycles");
+  if (on.name.empty()) GTEST_SKIP() << "no machine with threads runs on this processor";
+  std::string team = team_text(on);
+  for (std::size_t at = 0; (at = team.find("NAME", at)) != std::string::npos;) team.replace(at, 4, "waking");
+  const std::string folder = scratch("waking/");
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "main.cpp") << R"(#include <immintrin.h>
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+#include <atomic>
+#include <cstdio>
+)" << team << R"(
+namespace {
+std::atomic<int> shares[2];
+void execute(const void*, isamap_member member, int) {
+  shares[member.number].fetch_add(1);
+  isamap_wait_for_all(member);
+}
+void wait_until_asleep(const isamap_team& team) {
+  while (team.asleep.load() == 0) usleep(1000);
+}
+}
+int main() {
+  static isamap_team team;
+  team.execute = execute;
+  isamap_thread threads[1];
+  isamap_start(&team, threads, 1);
+  for (int run = 0; run < 3; ++run) {
+    wait_until_asleep(team);
+    isamap_member member = isamap_take(&team);
+    usleep(20000);  // longer than the other waits actively
+    wait_until_asleep(team);
+    for (const double end = isamap_clock() + 10; member.members < 2 && isamap_clock() < end;) {  // a part after another
+      member.patience = 100e-6;
+      isamap_join(member, nullptr, 0, 100e-6);
+    }
+    execute(nullptr, member, 0);
+    isamap_release(member);
+  }
+  isamap_end(&team, threads);
+  std::printf("%d %d\n", shares[0].load(), shares[1].load());
+}
+)";
+  auto command = compile_command(on, {folder + "main.cpp"}, folder + "main");
+  command.emplace_back("-pthread");
+  const auto made = run_process(command, {120, 0, 0}, folder + "log");
+  ASSERT_EQ(made.exit_code, 0) << made.output;
+  const auto ran = run_process({folder + "main"}, {60, 0, 0}, folder + "log");
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.output, "3 3\n") << "shares of the caller and of the other";
 }
 
 TEST_F(ModelThreads, TunedSchedulesAreTaken) {
