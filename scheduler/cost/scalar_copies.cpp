@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/cost/scalar_copies.h"
 
+#include <algorithm>
+
 #include "hwdesc/model/scalar_timing.h"
 #include "scheduler/lowering/tile_copy.h"
 #include "scheduler/nest/in_bounds_fraction.h"
@@ -28,6 +30,7 @@ struct ElementSum {
   ElementCycles each;
   IterationDomain loops = {};  ///< around the current node
   EnclosingLoop inner = {};
+  bool tested = false;  ///< below conditions that divide the innermost variable, which simulators do not count
 
   CopySums of(const std::vector<Node>& nodes) {
     CopySums sums;
@@ -42,7 +45,8 @@ struct ElementSum {
  private:
   CopySums of_element(const Element& element) const {
     const double cycles = element_cycles(element, buffers, inner, each);
-    return element.reads.empty() ? CopySums{cycles, 0, 0} : CopySums{cycles, 1, cycles};
+    if (element.reads.empty()) return {cycles, 0, 0};
+    return {cycles, 1, tested ? std::max(cycles, each.divided) : cycles};
   }
 
   CopySums of_loop(const Loop& loop) {
@@ -57,9 +61,15 @@ struct ElementSum {
 
   CopySums of_guard(const Guard& guard) {
     double share = 1;
-    for (const AffineExpr& condition : guard.conditions) share *= nonnegative_fraction(condition, loops);
+    const bool outer = tested;
+    for (const AffineExpr& condition : guard.conditions) {
+      share *= nonnegative_fraction(condition, loops);
+      tested = tested || is_divided(condition, inner.variable);
+    }
     CopySums sums;
-    return sums.add(of(guard.then), share).add(of(guard.otherwise), 1 - share);
+    sums.add(of(guard.then), share).add(of(guard.otherwise), 1 - share);
+    tested = outer;
+    return sums;
   }
 };
 

@@ -474,6 +474,7 @@ TEST(Terms, PackedCopiesOfFusedDimsAreSplitAtBorders) {
     return Priced{kernel, model, lines}.cycles("packed copy", "packed copy of X") / (6 * 64);
   };
   EXPECT_NEAR(copy_of("c - 1,q - 1", "c.q", "c.q"), model.timing.copy_contiguous, 0.01);
+  EXPECT_NEAR(copy_of("c - 1,q - 1", "c.q%48, c.q/48", "c.q"), model.timing.copy_divided, 0.01) << "48 and 64";
   EXPECT_NEAR(copy_of("c,q", "c.q", "c.q"), model.timing.copy_contiguous, 0.01);
   EXPECT_NEAR(copy_of("c - 1,q - 1", "c, q", "q"), model.timing.copy_contiguous, 0.01);
 }
