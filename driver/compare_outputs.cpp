@@ -2,6 +2,7 @@
 #include "driver/compare_outputs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -137,7 +138,9 @@ OutputTolerance tolerance_of_others(const Kernel& kernel, TensorId output) {
 OutputDifference compare_outputs(const std::string& name, const TensorData& expected, const TensorData& found,
                                  const OutputTolerance& tolerance) {
   if (expected.shape != found.shape || expected.dtype != found.dtype)
-    return {0, "output '" + name + "' has another shape or type"};
+    return {0,
+            fmt::format("output '{}' is {}[{}], and {}[{}] is expected", name, isamap::name(found.dtype),
+                        fmt::join(found.shape, ", "), isamap::name(expected.dtype), fmt::join(expected.shape, ", "))};
   return is_float(found.dtype) ? compare_reals(name, expected, found, tolerance)
                                : compare_integers(name, expected, found, tolerance);
 }

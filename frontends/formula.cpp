@@ -167,9 +167,10 @@ void add_exact(AffineExpr& shape, const AffineExpr& index, const SourceLocation&
   if (formula.symbolic.facts.sizes.empty() || extent == shape) return;
   for (const std::string& name : index.names())
     if (const SymbolicSize* size = formula.symbolic.facts.find(name); size && size->min == 0 && !index.as_dim()) {
-      formula.diagnostics.push_back(
-          error_at(where, "index " + print(index) + " has no largest value where " + name + " is 0",
-                   "state " + name + "=1..4096, or write a kernel file, which states shapes"));
+      formula.diagnostics.push_back(error_at(
+          where, "index " + print(index) + " has no largest value where " + name + " is 0",
+          "state " + name + "=1.." + std::to_string(size->max_stated ? std::max<std::int64_t>(size->max, 1) : 4096) +
+              ", or write a kernel file, which states shapes"));
       return;
     }
   const Facts facts(formula.symbolic.facts);

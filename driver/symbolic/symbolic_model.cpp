@@ -192,7 +192,7 @@ Result<std::vector<std::vector<AffineExpr>>> lifted_shapes(const std::vector<Mod
       if (!e)
         return error(
             fmt::format("axis {} of {} is no affine expression of the sizes", d, models[0].kernel.tensors[t].name),
-            "bind a size with --sizes");
+            "bind a size with --sizes, or, where a stride divides one, state multiples of it: --dims NAME=2..512/2");
       shape.push_back(*e);
     }
   }

@@ -103,12 +103,13 @@ namespace {
 
 std::vector<FreeSize> free_sizes_of(const importing::ModelFile& file) {
   std::vector<FreeSize> sizes;
+  const auto sums = importing::size_sums(file.graph);
   std::size_t position = 0;
   for (const importing::Declared& input : file.graph.inputs) {
     for (std::size_t d = 0; input.shape && d < input.shape->size(); ++d) {
       if ((*input.shape)[d] >= 0) continue;
-      const bool symbol = d < input.symbols.size() && !input.symbols[d].empty();
-      const std::string name = symbol ? input.symbols[d] : input.name + "." + std::to_string(d);
+      const std::string name = importing::size_name(input, d);
+      if (sums.contains(name)) continue;
       auto known = std::find_if(sizes.begin(), sizes.end(), [&](const FreeSize& s) { return s.name == name; });
       if (known == sizes.end()) known = sizes.insert(sizes.end(), {name, {}, {}, false});
       known->axes.push_back({input.name, position, d, input.shape->size(), input.dtype});

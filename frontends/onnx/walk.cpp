@@ -83,7 +83,8 @@ void check_shapes(const Draft& draft, std::size_t first) {
 
 }  // namespace
 
-Walk::Walk(const ModelFile& file, const ModelOptions& options) : file_(file), options_(options), sizes_(options.sizes) {
+Walk::Walk(const ModelFile& file, const ModelOptions& options)
+    : file_(file), options_(options), sizes_(options.sizes), size_sums_(size_sums(file.graph)) {
   draft.of_all_sizes = options.of_all_sizes;
 }
 
@@ -116,9 +117,26 @@ void Walk::add_constant(const std::string& name, const Constant& constant) {
     missing_[name] = {"constant '" + name + "' has the type " + constant.type + ", which kernels do not have", ""};
 }
 
-std::string Walk::symbol_of(const Declared& input, std::size_t dim) const {
-  const std::string symbol = dim < input.symbols.size() ? input.symbols[dim] : "";
-  return symbol.empty() ? input.name + "." + std::to_string(dim) : symbol;
+/// Given, or computed from those that are.
+std::optional<std::int64_t> Walk::size_of(const std::string& name) const {
+  if (const auto given = sizes_.find(name); given != sizes_.end()) return given->second;
+  const auto sum = size_sums_.find(name);
+  if (sum == size_sums_.end()) return std::nullopt;
+  const auto size = evaluate(sum->second, [&](const Reference& reference) { return size_of(reference.object); });
+  return size && *size >= 0 ? size : std::nullopt;
+}
+
+/// The names to be given, before the input has a shape. Empty where a sum of those that are known is negative.
+std::set<std::string> Walk::unknown_sizes(const Declared& input) const {
+  std::set<std::string> names;
+  for (std::size_t d = 0; d < input.shape->size(); ++d) {
+    const std::string name = size_name(input, d);
+    if ((*input.shape)[d] >= 0 || size_of(name)) continue;
+    const auto sum = size_sums_.find(name);
+    names.merge(sum == size_sums_.end() ? std::set{name} : names_in(sum->second));
+  }
+  std::erase_if(names, [&](const std::string& name) { return size_of(name).has_value(); });
+  return names;
 }
 
 std::optional<Sizes> Walk::known_sizes(const Declared& declared) const {
@@ -126,9 +144,9 @@ std::optional<Sizes> Walk::known_sizes(const Declared& declared) const {
   Sizes sizes = *declared.shape;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] >= 0) continue;
-    const auto found = sizes_.find(symbol_of(declared, d));
-    if (found == sizes_.end()) return std::nullopt;
-    sizes[d] = found->second;
+    const auto found = size_of(size_name(declared, d));
+    if (!found) return std::nullopt;
+    sizes[d] = *found;
   }
   return sizes;
 }
@@ -163,9 +181,8 @@ bool Walk::state_input(const Declared& input) {
   bool fits = !input.shape || input.shape->size() == data->shape.size();
   for (std::size_t d = 0; input.shape && d < input.shape->size(); ++d) {
     const std::int64_t extent = (*input.shape)[d];
-    declared.push_back(extent < 0 ? symbol_of(input, d) : std::to_string(extent));
-    if (const auto size = sizes_.find(symbol_of(input, d)); fits && (extent >= 0 || size != sizes_.end()))
-      fits = data->shape[d] == (extent < 0 ? size->second : extent);
+    declared.push_back(extent < 0 ? size_name(input, d) : std::to_string(extent));
+    if (const auto size = extent < 0 ? size_of(declared.back()) : extent; fits && size) fits = data->shape[d] == *size;
   }
   if (!fits)
     problems.push_back(error(fmt::format("input '{}' is [{}], and its values are {}", input.name,
@@ -181,10 +198,11 @@ bool Walk::state_input(const Declared& input) {
 
 void Walk::add_input(const Declared& input) {
   if (state_input(input) || fix_input(input)) return;
-  if (input.shape && input.shape->size() >= 2 && input.shape->front() < 0 && !sizes_.contains(symbol_of(input, 0))) {
-    notes.push_back("the batch size of input '" + input.name + "' is not a number: 1 is used");
-    sizes_[symbol_of(input, 0)] = 1;
-  }
+  if (input.shape && input.shape->size() >= 2 && input.shape->front() < 0)
+    if (const std::string batch = size_name(input, 0); !size_of(batch) && !size_sums_.contains(batch)) {
+      notes.push_back("the batch size of input '" + input.name + "' is not a number: 1 is used");
+      sizes_[batch] = 1;
+    }
   const auto sizes = known_sizes(input);
   RefusedNode refusal{"input '" + input.name + "'", input.name, "input", "", ""};
   if (!input.dtype) {
@@ -193,15 +211,10 @@ void Walk::add_input(const Declared& input) {
     refusal.reason = "its shape is not stated";
     refusal.help = "export the model with shapes";
   } else if (!sizes) {
-    std::string names, example;
-    for (std::size_t d = 0; d < input.shape->size(); ++d) {
-      const std::string symbol = symbol_of(input, d);
-      if ((*input.shape)[d] >= 0 || sizes_.contains(symbol)) continue;
-      names += (names.empty() ? "'" : ", '") + symbol + "'";
-      example += (example.empty() ? "" : ",") + symbol + "=32";
-    }
-    refusal.reason = "sizes of it are not known: " + names;
-    refusal.help = "--sizes " + example;
+    const std::set<std::string> unknown = unknown_sizes(input);
+    refusal.reason = unknown.empty() ? "a size of it is negative"
+                                     : fmt::format("sizes of it are not known: '{}'", fmt::join(unknown, "', '"));
+    if (!unknown.empty()) refusal.help = fmt::format("--sizes {}=32", fmt::join(unknown, "=32,"));
     refusal.lacks_sizes = true;
   } else {
     const bool is_weight =

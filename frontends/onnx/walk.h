@@ -5,6 +5,7 @@
 #include <set>
 
 #include "frontends/onnx/maker.h"
+#include "frontends/onnx/size_sums.h"
 #include "frontends/onnx/steps.h"
 
 namespace isamap::importing {
@@ -106,7 +107,8 @@ class Walk {
   void lose_outputs(const Node& node);
   void rename(const std::string& from, const std::string& to);
   std::vector<bool> needed_nodes() const;
-  std::string symbol_of(const Declared& input, std::size_t dim) const;
+  std::optional<std::int64_t> size_of(const std::string& name) const;
+  std::set<std::string> unknown_sizes(const Declared& input) const;
   std::optional<Sizes> known_sizes(const Declared& declared) const;
   void check_outputs();
   void add_outputs();
@@ -118,6 +120,7 @@ class Walk {
   const ModelFile& file_;
   const ModelOptions& options_;
   std::map<std::string, std::int64_t> sizes_;
+  std::map<std::string, IntExpr> size_sums_;  ///< of them
   std::map<std::string, Value> values_;
   std::map<std::string, Refused> missing_;  ///< with the reason until it is reported
   std::map<std::string, const Declared*> declared_;

@@ -259,7 +259,10 @@ class CallLowering : NestParts {
                          rows->swizzle->bits, rows->swizzle->from, rows->swizzle->to);
     }
     if (hint.empty() && memory.valid())
-      hint = fmt::format("stage {} in {}, packed if needed", name, lowering_.model.memory(memory).name);
+      hint = fmt::format("stage {} in {}{}", name, lowering_.model.memory(memory).name,
+                         memory == holder.memory && holder.role != BufferRole::argument
+                             ? " in another layout, or let loops step by what the instruction covers"
+                             : ", packed if needed");
     return {error(fmt::format("{} cannot be operand {} of {}: {}", name, instruction_->tensors[t.index()].name,
                               instruction_->name, why),
                   hint)};

@@ -158,7 +158,10 @@ std::string strides_refusal(const OperandUse& use, const Buffer& buffer, const s
   }
   if (remainder == AffineExpr(0)) return "";
   for (const std::string& name : remainder.names())
-    if (name.front() == '$')
+    if (name.front() == '$' && loop.coefficient(name) == layout.fixed.coefficient(name))
+      return fmt::format("{} covers {} elements of {} along {}, which cross a block of the layout in {}",
+                         instruction.name, ranges.at(name).high + 1, operand.name, name.substr(1), buffer.name);
+    else if (name.front() == '$')
       return fmt::format("neighbours along {} of {} are {} elements apart in {}; {} needs {}", name.substr(1),
                          operand.name, loop.coefficient(name), buffer.name, instruction.name,
                          layout.fixed.coefficient(name));

@@ -158,15 +158,26 @@ TEST_F(ModelSizes, ArraysShowTheirSizes) {
   EXPECT_EQ(code({}), 5);
 }
 
+/// An input of [2, symbol].
+std::string open_input(const std::string& name, const std::string& symbol) {
+  using namespace onnx_bytes;
+  return text(
+      11, text(1, name) + text(2, text(1, number(1, 1) + text(2, text(1, number(1, 2)) + text(1, text(2, symbol))))));
+}
+
 /// y = a + b of [2, seq] and [2, ?].
 std::string sum_of_two_open_inputs() {
   using namespace onnx_bytes;
-  const auto input_of = [](const std::string& name, const std::string& symbol) {
-    return text(
-        11, text(1, name) + text(2, text(1, number(1, 1) + text(2, text(1, number(1, 2)) + text(1, text(2, symbol))))));
-  };
-  return onnx_bytes::model(input_of("a", "seq") + input_of("b", "other") + node("Add", {"a", "b"}, "y") +
+  return onnx_bytes::model(open_input("a", "seq") + open_input("b", "other") + node("Add", {"a", "b"}, "y") +
                            output("y", {2, unknown}));
+}
+
+/// A cache that grows, and a mask of its new length: y = concat(cache, x) + mask.
+std::string grown_cache(const std::string& length_of_mask) {
+  using namespace onnx_bytes;
+  return onnx_bytes::model(open_input("mask", length_of_mask) + open_input("cache", "past") + open_input("x", "n") +
+                           node("Concat", {"cache", "x"}, "grown", integer("axis", 1)) +
+                           node("Add", {"grown", "mask"}, "y") + output("y", {2, unknown}));
 }
 
 /// Of a model with two open sizes: the message is of the size at fault, and comes before anything is planned.
@@ -263,6 +274,30 @@ TEST_F(ModelSizes, OperatorsTieSizes) {
   EXPECT_EQ(said.code, 0);
   EXPECT_NE(said.err.find("note: size other equals seq, as the model's operators require\n"), std::string::npos)
       << said.err;
+}
+
+/// Exporters name the mask's axis so; it is no size of its own.
+TEST_F(ModelSizes, NamesThatSpellSumsAreSums) {
+  const Folder folder;
+  const std::string model = folder.write("m.onnx", grown_cache("past + n"));
+  codes_of_one_compilation(run_at_sizes(model, {"--dims", "past=0..9,n=0..4", "--sizes", "past=0,3,9,n=0,1,4"}), 9);
+  const Json one = run_at_sizes(model, {"--sizes", "past=3,n=2"});
+  EXPECT_EQ(one.value("correct", false), true) << one.dump(1);
+  const Said lacking = isamap({"run", model, "--target", "x86_avx2", "--sizes", "past=3"});
+  EXPECT_EQ(lacking.code, 1);
+  EXPECT_NE(lacking.err.find("'n'"), std::string::npos) << lacking.err;
+  EXPECT_EQ(lacking.err.find("past"), std::string::npos) << lacking.err;
+  const Said stated = isamap({"run", model, "--target", "x86_avx2", "--sizes", "past=3,n=2,past + n=5"});
+  EXPECT_EQ(stated.code, 1);
+  EXPECT_NE(stated.err.find("the model has no free size 'past + n'\n  hint: it has n, past\n"), std::string::npos)
+      << stated.err;
+}
+
+/// A name in which a word is no size is a name.
+TEST_F(ModelSizes, NamesThatLookLikeSumsAreNames) {
+  const Folder folder;
+  const Json one = run_at_sizes(folder.write("m.onnx", grown_cache("past-len")), {"--sizes", "past=3,n=2,past-len=5"});
+  EXPECT_EQ(one.value("correct", false), true) << one.dump(1);
 }
 
 TEST_F(ModelSizes, ContradictionsNameTheirPlaces) {
