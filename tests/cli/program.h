@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -70,6 +71,7 @@ inline pid_t start(const std::vector<std::string>& arguments, const std::string&
   if (child != 0) return child;
   const rlimit limit{seconds * slower, seconds * slower};
   ::setrlimit(RLIMIT_CPU, &limit);
+  ::signal(SIGINT, SIG_DFL);  // shells start what runs in the background with it ignored
   ::dup2(::open("/dev/null", O_RDONLY), 0);
   ::dup2(::open(out.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600), 1);
   ::dup2(::open(err.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600), 2);
