@@ -316,23 +316,29 @@ double padding_cycles(const ResolvedNest& view, const TileCounts& counts, const 
   return set * times * view.model->timing.copy_contiguous;
 }
 
-/// LLC misses of packing: of a tensor that fits into the LLC, other data have evicted the share size / capacity since
-/// the last run; re-reading it is not overlapped.
-double llc_miss_cycles(const ResolvedNest& view, const Transfer& t) {
+/// LLC misses of packing. The tensor and its copy occupy a share of the LLC together, and of what fits into it other
+/// data have evicted that share since the last run: it is read again, or fetched and written back where the copy is
+/// written, and nothing overlaps it. The buffer of an output was just written by the calls, which overlapped that.
+double llc_miss_cycles(const ResolvedNest& view, const TileCounts& counts, const Transfer& t) {
   const HardwareModel& model = *view.model;
   const Tensor& tensor = copied_tensor(view, t.access);
-  double whole = bytes(tensor.dtype);
-  for (const std::int64_t extent : tensor.shape) whole *= static_cast<double>(extent);
   const Link* outermost = nullptr;
   for (const Link& link : model.links())
     if (model.memory(link.to).kind == MemoryKind::cache && link.bandwidth > 0 &&
         (outermost == nullptr || model.memory(link.to).capacity > model.memory(outermost->to).capacity))
       outermost = &link;
   if (outermost == nullptr) return 0;
-  const double share = whole / static_cast<double>(model.memory(outermost->to).capacity);
-  return share > 1
-             ? 0
-             : std::min(whole, (t.elements_in + t.elements_out) * bytes(tensor.dtype)) * share / outermost->bandwidth;
+  const double size = bytes(tensor.dtype);
+  double whole = size;
+  for (const std::int64_t extent : tensor.shape) whole *= static_cast<double>(extent);
+  const double tile =
+      counts.padded_tile(t.access, view.stages[static_cast<std::size_t>(t.stage)].loops) * size * t.copies_in;
+  const auto capacity = static_cast<double>(model.memory(outermost->to).capacity);
+  // Larger ones pass the cache at each copy (cycles_through_caches). A tile that is renewed stays where it was written.
+  const double moved = (t.elements_in + t.elements_out) * size;
+  const double of_tensor = whole > capacity ? 0 : std::min(whole, moved) * (t.access == 0 ? 2 : 1);
+  const double of_tile = tile > capacity || t.access == 0 ? 0 : std::min(tile, moved * t.copies_in) * 2;
+  return std::min(1.0, (whole + tile) / capacity) * (of_tensor + of_tile) / outermost->bandwidth;
 }
 
 }  // namespace
@@ -349,7 +355,7 @@ void append_packing_times(const ResolvedNest& view, const TileCounts& counts, co
         in_stream ? *in_stream : (t.elements_in + t.elements_out) * t.copies_in * copy_cycles(view, s);
     times.push_back({"packed copy of", copied_tensor(view, t.access).name,
                      std::max(moving / threads_of(view, counts, t), cycles_through_caches(view, counts, t)) +
-                         llc_miss_cycles(view, t) + starts_of_copies(view, counts, t)});
+                         llc_miss_cycles(view, counts, t) + starts_of_copies(view, counts, t)});
   }
 }
 

@@ -421,7 +421,26 @@ TEST(Terms, PackedCopiesComeBeforeTheCalls) {
                     vector8(),
                     {"stage B in ram as [j/8, k, j%8]", "for i by 4", "for j by 8", "stage C in vec", "for k by 1",
                      "stage B in vec", "for i by 1 unroll", "do s0 with fma(j=j)"}};
-  EXPECT_EQ(nest.cycles("packed copy", "packed copy of B"), 32 * 16 * 0.5 + 2048 * (2048.0 / (1 << 20)) / 4);
+  // Of B and its copy, 2048 bytes each, the share of the cache that they occupy: B is read, the copy fetched and
+  // written back, at 4 bytes a cycle.
+  EXPECT_EQ(nest.cycles("packed copy", "packed copy of B"), 32 * 16 * 0.5 + 4096.0 / (1 << 20) * 3 * 2048 / 4);
+}
+
+/// What others have evicted since the last run grows with the square of what a copy occupies, up to all of it.
+TEST(Terms, PackedCopiesMissWhatOthersEvicted) {
+  const auto missed = [](std::int64_t depth, const std::string& tensor, const std::string& layout, double copying) {
+    const Priced nest{formula("C[i,j] += A[i,k] * B[k,j]", fmt::format("i=8,j=16,k={}", depth)),
+                      vector8(),
+                      {"stage " + tensor + " in ram as [" + layout + "]", "for i by 4", "for j by 8", "stage C in vec",
+                       "for k by 1", "stage B in vec", "for i by 1 unroll", "do s0 with fma(j=j)"}};
+    return nest.cycles("packed copy", "packed copy of " + tensor) - copying;
+  };
+  EXPECT_EQ(missed(128, "B", "j/8, k, j%8", 128 * 16 * 0.5), 16 * 6);
+  // These pass the L1, too: B once, its copy twice, at 16 bytes a cycle.
+  EXPECT_EQ(missed(1 << 13, "B", "j/8, k, j%8", 3 * (1 << 19) / 16), 3 * (1 << 19) / 4);
+  EXPECT_EQ(missed(1 << 14, "B", "j/8, k, j%8", 3 * (1 << 20) / 16), 3 * (1 << 20) / 4);
+  // Of an output the tensor is fetched and written back; its copy was just written by the calls.
+  EXPECT_EQ(missed(32, "C", "j/8, i, j%8", 128 * 0.5), 1024.0 / (1 << 20) * 2 * 512 / 4);
 }
 
 /// Channels innermost are interleaved rows: the rule of element statements (CopiedElements), for packed copies too.
