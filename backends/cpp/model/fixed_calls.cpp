@@ -7,102 +7,12 @@
 
 #include "backends/cpp/function/team.h"
 #include "backends/cpp/model/model_text.h"
+#include "backends/cpp/model/run_text.h"
 #include "backends/cpp/text/names.h"
 #include "support/overloaded.h"
 
 namespace isamap {
 namespace {
-
-const char* const run_text = R"(
-extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* const* inputs, void* const* outputs,
-                        void* own_arena) {
-  if (model == nullptr || sizes != nullptr || inputs == nullptr || outputs == nullptr) return NAME_bad_argument;
-CHECKS  char* const arena = static_cast<char*>(own_arena == nullptr ? model->arena : own_arena);
-  const unsigned char* const weights = model->weights;
-  (void)arena;
-  (void)weights;
-#ifdef NAME_PROFILE
-  double begun = isamap_now();
-#define NAME_COUNT(part) \
-  if (own_arena == nullptr) { \
-    const double now = isamap_now(); \
-    model->seconds[part] += now - begun; \
-    begun = now; \
-  }
-#define NAME_AFTER(part) \
-  NAME_COUNT(part) \
-  if (own_arena == nullptr) { \
-    if (model->after != nullptr) model->after(model->user, part, arena); \
-    begun = isamap_now(); \
-  }
-#else
-#define NAME_COUNT(part)
-#define NAME_AFTER(part)
-#endif
-CALLS  return NAME_ok;
-}
-)";
-
-const char* const shared_run_text = R"(
-namespace {
-
-struct NAME_call {
-  NAME* model;
-  const void* const* inputs;
-  void* const* outputs;
-  char* arena;
-  bool own_arena;
-};
-
-void NAME_parts(const void* given, isamap_member team, int from) {
-  const NAME_call call = *static_cast<const NAME_call*>(given);
-  NAME* const model = call.model;
-  const void* const* const inputs = call.inputs;
-  void* const* const outputs = call.outputs;
-  char* const arena = call.arena;
-  const unsigned char* const weights = model->weights;
-  (void)inputs;
-  (void)outputs;
-  (void)arena;
-  (void)weights;
-#ifdef NAME_PROFILE
-  double begun = isamap_now();
-#define NAME_COUNT(part) \
-  if (!call.own_arena && team.number == 0) { \
-    const double now = isamap_now(); \
-    model->seconds[part] += now - begun; \
-    begun = now; \
-  }
-#define NAME_AFTER(part) \
-  NAME_COUNT(part) \
-  if (!call.own_arena) { \
-    if (team.number == 0) { \
-      if (model->after != nullptr) model->after(model->user, part, arena); \
-      begun = isamap_now(); \
-    } \
-    if (model->after != nullptr) isamap_wait_for_all(team); \
-  }
-#else
-#define NAME_COUNT(part)
-#define NAME_AFTER(part)
-#endif
-FILLS  switch (from) {
-CALLS  }
-}
-
-}  // namespace
-
-extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* const* inputs, void* const* outputs,
-                        void* own_arena) {
-  if (model == nullptr || sizes != nullptr || inputs == nullptr || outputs == nullptr) return NAME_bad_argument;
-CHECKS  const NAME_call call{model, inputs, outputs, static_cast<char*>(own_arena == nullptr ? model->arena : own_arena),
-                       own_arena != nullptr};
-  const isamap_member team = isamap_take(&model->team);
-  NAME_parts(&call, team, 0);
-  isamap_release(team);
-  return NAME_ok;
-}
-)";
 
 std::string pointer(const ModelPlace& place) {
   std::string rows = place.offset == 0 ? "" : fmt::format(" + {}", place.offset);
@@ -277,11 +187,12 @@ PointerAlignments pointer_alignments(const ModelProgram& model, const std::vecto
 }
 
 std::string run_function(const ModelProgram& model, const FixedParts& parts, const PointerAlignments& aligns) {
-  std::string text = parts.team ? shared_run_text : run_text;
-  replace_all(text, "FILLS", parts.team ? fills_before(model, parts.parts) : "");
-  replace_all(text, "CALLS", parts.team ? calls_of_member(model, parts.parts) : calls_of_thread(model, parts.parts));
-  replace_all(text, "CHECKS", pointer_checks(aligns.inputs, aligns.outputs, aligns.arena));
-  return text;
+  RunText run;
+  run.team = parts.team;
+  run.checks = pointer_checks(aligns.inputs, aligns.outputs, aligns.arena);
+  if (parts.team) run.fills = fills_before(model, parts.parts);
+  run.calls = parts.team ? calls_of_member(model, parts.parts) : calls_of_thread(model, parts.parts);
+  return run_text(run);
 }
 
 }  // namespace isamap

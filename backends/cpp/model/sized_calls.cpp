@@ -7,109 +7,13 @@
 
 #include "backends/cpp/function/team.h"
 #include "backends/cpp/model/model_text.h"
+#include "backends/cpp/model/run_text.h"
 #include "backends/cpp/plain_loops.h"
 #include "backends/cpp/text/names.h"
 #include "support/overloaded.h"
 
 namespace isamap {
 namespace {
-
-const char* const checks_text = R"(
-extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* const* inputs, void* const* outputs,
-                        void* own_arena) {
-  if (model == nullptr || sizes == nullptr || inputs == nullptr || outputs == nullptr) return NAME_bad_argument;
-CHECKS  if (!sizes_fit(sizes, true)) return NAME_wrong_size;
-)";
-
-const char* const thread_run_text = R"(NUMBERS  std::size_t slots[SLOTS];
-  const std::size_t bytes = place_slots(sizes, slots);
-  if (own_arena == nullptr && !grow(model, bytes)) return NAME_no_memory;
-  char* const arena = static_cast<char*>(own_arena == nullptr ? model->arena : own_arena);
-  const unsigned char* const weights = model->weights;
-  (void)arena;
-  (void)weights;
-#ifdef NAME_PROFILE
-  double begun = isamap_now();
-#define NAME_AFTER(part) \
-  if (own_arena == nullptr) { \
-    const double now = isamap_now(); \
-    model->seconds[part] += now - begun; \
-    begun = now; \
-  }
-#define NAME_RESULT(part, at, bytes) \
-  if (own_arena == nullptr && model->after != nullptr) model->after(model->user, part, at, bytes); \
-  begun = isamap_now();
-#else
-#define NAME_AFTER(part)
-#define NAME_RESULT(part, at, bytes)
-#endif
-CALLS  return NAME_ok;
-}
-)";
-
-const char* const parts_text = R"(
-namespace {
-
-struct NAME_call {
-  NAME* model;
-  const std::int64_t* sizes;
-  const std::size_t* slots;
-  const void* const* inputs;
-  void* const* outputs;
-  char* arena;
-  bool own_arena;
-};
-
-void NAME_parts(const void* given, isamap_member team, int from) {
-  const NAME_call call = *static_cast<const NAME_call*>(given);
-  NAME* const model = call.model;
-  const std::int64_t* const sizes = call.sizes;
-  const std::size_t* const slots = call.slots;
-  const void* const* const inputs = call.inputs;
-  void* const* const outputs = call.outputs;
-  char* const arena = call.arena;
-  const unsigned char* const weights = model->weights;
-  (void)slots;
-  (void)inputs;
-  (void)outputs;
-  (void)arena;
-  (void)weights;
-NUMBERS#ifdef NAME_PROFILE
-  double begun = isamap_now();
-#define NAME_AFTER(part) \
-  if (!call.own_arena && team.number == 0) { \
-    const double now = isamap_now(); \
-    model->seconds[part] += now - begun; \
-    begun = now; \
-  }
-#define NAME_RESULT(part, at, bytes) \
-  if (!call.own_arena && model->after != nullptr) { \
-    if (team.number == 0) model->after(model->user, part, at, bytes); \
-    isamap_wait_for_all(team); \
-  } \
-  begun = isamap_now();
-#else
-#define NAME_AFTER(part)
-#define NAME_RESULT(part, at, bytes)
-#endif
-FILLS  switch (from) {
-CALLS  }
-}
-
-}  // namespace
-)";
-
-const char* const team_run_text = R"(  std::size_t slots[SLOTS];
-  const std::size_t bytes = place_slots(sizes, slots);
-  if (own_arena == nullptr && !grow(model, bytes)) return NAME_no_memory;
-  const NAME_call call{model, sizes, slots, inputs, outputs,
-                       static_cast<char*>(own_arena == nullptr ? model->arena : own_arena), own_arena != nullptr};
-  const isamap_member team = isamap_take(&model->team);
-  NAME_parts(&call, team, 0);
-  isamap_release(team);
-  return NAME_ok;
-}
-)";
 
 class SizedCalls {
  public:
@@ -120,15 +24,15 @@ class SizedCalls {
   }
 
   SizedRun run() {
-    const std::string calls = all_calls();
-    std::string text =
-        team_ ? std::string(parts_text) + checks_text + team_run_text : std::string(checks_text) + thread_run_text;
-    replace_all(text, "NUMBERS", names_.numbers(model_));
-    replace_all(text, "SLOTS", std::to_string(model_.slots.size() + 1));
-    replace_all(text, "FILLS", fills_before());
-    replace_all(text, "CALLS", calls);
-    replace_all(text, "CHECKS", pointer_checks(made_.inputs, made_.outputs, place_align));
-    made_.text = std::move(text);
+    RunText run;
+    run.kind = ModelKind::sized;
+    run.team = team_;
+    run.calls = all_calls();
+    run.checks = pointer_checks(made_.inputs, made_.outputs, place_align);
+    run.numbers = names_.numbers(model_);
+    run.slots = model_.slots.size() + 1;
+    run.fills = fills_before();
+    made_.text = run_text(run);
     return std::move(made_);
   }
 
@@ -205,7 +109,7 @@ class SizedCalls {
       fills = by_one(fills);
     else
       called = by_one(std::exchange(fills, "") + called);
-    return fills + called + fmt::format("  NAME_AFTER({})\n", c);
+    return fills + called + fmt::format("  NAME_COUNT({})\n", c);
   }
 
   std::string step_text(const SymbolicBandStep& step) {
@@ -213,7 +117,7 @@ class SizedCalls {
                                    const std::string called =
                                        fmt::format("  {}  // {}\n", call_text(call), comment_text(call.name));
                                    return (is_distributed(call) ? called : by_one(called)) +
-                                          fmt::format("  NAME_AFTER({})\n", step.call);
+                                          fmt::format("  NAME_COUNT({})\n", step.call);
                                  },
                                  [&](const SymbolicFill& fill) { return by_one(fill_text(fill)); },
                                  [&](const SymbolicMove& move) {
