@@ -143,6 +143,11 @@ Result<std::vector<TensorData>> inputs_of(const Model& model, const ModelFiles& 
     const NamedData* found = named(files.inputs, names[i], i);
     if (found == nullptr && !files.path.empty())
       return error_at(where, (arrays ? "has no array for the input '" : "no file has the input '") + names[i] + "'");
+    if (found != nullptr && found->data.shape != tensor.shape)
+      return error_at(where,
+                      fmt::format("the array of '{}' is [{}]; the model's input is [{}]", names[i],
+                                  fmt::join(found->data.shape, ", "), fmt::join(tensor.shape, ", ")),
+                      "in numpy: reshape, if it has the same elements");
     inputs.push_back(found != nullptr ? as_type(found->data, tensor.dtype) : random_data(tensor, Fill::real, random));
   }
   return inputs;
@@ -169,8 +174,10 @@ Result<std::vector<std::int64_t>> shape_of_input(const ModelFiles& files, const 
           "in numpy: astype");
   const std::vector<std::int64_t>& shape = array != nullptr ? array->data.shape : constant->second->shape;
   if (shape.size() == at.rank) return shape;
-  return error_at(where, fmt::format("the array of '{}' is [{}]; the model's input has {} axes", at.input,
-                                     fmt::join(shape, ", "), at.rank));
+  return error_at(where,
+                  fmt::format("the array of '{}' is [{}]; the model's input has {} axes", at.input,
+                              fmt::join(shape, ", "), at.rank),
+                  "in numpy: reshape");
 }
 
 }  // namespace

@@ -184,6 +184,12 @@ std::vector<std::vector<RowRange>> fewest_programs(const std::vector<std::int64_
   return lengths_of(at_once) < lengths_of(split) ? at_once : split;
 }
 
+std::optional<Diagnostic> wrong_rows(std::int64_t by, std::int64_t rows) {
+  if (by >= 1 && by <= rows) return std::nullopt;
+  return error(fmt::format("bands of {} rows, but the last part has {}", by, rows),
+               fmt::format("'by' is 1 to {}", rows));
+}
+
 /// Each band is planned.
 std::optional<Diagnostic> too_many(std::int64_t bands, std::int64_t by) {
   constexpr std::int64_t most = 1 << 17;
@@ -207,8 +213,7 @@ class BandScheduler {
       if (!rows) return rows.diagnostics();
       rows_.push_back(std::move(*rows));
     }
-    if (by_ < 1 || by_ > rows_.back().rows)
-      return error(fmt::format("bands of {} rows, but the last part has {}", by_, rows_.back().rows));
+    if (auto problem = wrong_rows(by_, rows_.back().rows)) return *problem;
     if (auto problem = too_many(bands(), by_)) return *problem;
     if (!find_bands() || !find_paces()) return problems_;
     find_calls();

@@ -15,6 +15,12 @@ namespace {
 
 bool names(const AffineExpr& e, const std::string& dim) { return e.names().contains(dim); }
 
+std::string dims_text(const IterationDomain& domain) {
+  std::string text;
+  for (const Dim& dim : domain.dims) text += (text.empty() ? "" : ", ") + dim.name;
+  return text;
+}
+
 /// From the dim of the last part to all statements: what one writes along an axis, another reads along it.
 class AxisFinder {
  public:
@@ -32,7 +38,8 @@ class AxisFinder {
     else if (named.domain.find(along) >= 0 && named.reduction != Reduction::assign)
       begin_with_sum(named, along);
     else
-      return error(fmt::format("'{}' neither writes along a dim '{}' nor sums over one", named.name, along));
+      return error(fmt::format("'{}' neither writes along a dim '{}' nor sums over one", named.name, along),
+                   fmt::format("'along' is one of its dims: {}", dims_text(named.domain)));
     for (std::size_t known = 0; known != axes_.size();) {
       known = axes_.size();
       for (auto s = statements_.rbegin(); s != statements_.rend(); ++s) spread(kernel_.statements[*s]);

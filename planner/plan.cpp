@@ -25,13 +25,15 @@ Diagnostics misplaced(const Kernel& kernel, const std::vector<std::size_t>& part
       if (part_of[p] > part_of[s])
         problems.push_back(
             error(fmt::format("statement '{}' is in part {}, before '{}' in part {}, which it needs",
-                              kernel.statements[s].name, part_of[s], kernel.statements[p].name, part_of[p])));
+                              kernel.statements[s].name, part_of[s], kernel.statements[p].name, part_of[p]),
+                  fmt::format("parts are in order of execution: '{}' comes first", kernel.statements[p].name)));
   for (const Repeat& repeat : kernel.repeats)
     for (std::size_t s = repeat.first + 1; s < repeat.first + repeat.count; ++s)
       if (part_of[s] != part_of[repeat.first])
         problems.push_back(
             error(fmt::format("statements '{}' and '{}' step together along '{}', but are in two parts",
-                              kernel.statements[repeat.first].name, kernel.statements[s].name, repeat.dim)));
+                              kernel.statements[repeat.first].name, kernel.statements[s].name, repeat.dim),
+                  "put the statements of one recurrence into one part"));
   return problems;
 }
 
@@ -72,7 +74,10 @@ Diagnostics verify_parts(const ModelPlan& plan, const Kernel& kernel) {
       part_of[s] = p;
     }
   for (std::size_t s = 0; s < part_of.size(); ++s)
-    if (part_of[s] == nowhere) return {error(fmt::format("statement '{}' is in no part", kernel.statements[s].name))};
+    if (part_of[s] == nowhere)
+      return {error(
+          fmt::format("statement '{}' is in no part", kernel.statements[s].name),
+          fmt::format("add it to the part that it follows, or as one of its own: - [{}]", kernel.statements[s].name))};
   if (!plan.order.empty() && plan.order.size() != kernel.tensors.size())
     return {
         error(fmt::format("{} orders of axes, the model has {} tensors", plan.order.size(), kernel.tensors.size()))};
@@ -82,7 +87,8 @@ Diagnostics verify_parts(const ModelPlan& plan, const Kernel& kernel) {
     std::sort(axes.begin(), axes.end());
     if (!axes.empty() && axes != all)
       return {error(fmt::format("the order of tensor '{}' does not name each of its {} axes once",
-                                kernel.tensors[t].name, all.size()))};
+                                kernel.tensors[t].name, all.size()),
+                    fmt::format("{}: [{}], in another order", kernel.tensors[t].name, fmt::join(all, ", ")))};
   }
   return misplaced(kernel, part_of);
 }

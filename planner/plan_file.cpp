@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "support/yaml.h"
@@ -32,10 +33,11 @@ class PlanReader {
     if (!machine_.empty()) same_name(map.child("machine"), "the target", "machine", machine_);
     if (has_errors(problems_)) return attached();  // none of its names need be known here
     if (const yaml::Node* order = map.child("order")) read_orders(*order);
-    if (const yaml::Node* parts = map.required("parts")) read_parts(*parts);
+    const yaml::Node* parts = map.required("parts");
+    if (parts) read_parts(*parts);
     if (const yaml::Node* bands = map.child("bands"); bands && !has_errors(problems_)) read_bands(*bands);
     map.finish();
-    if (!has_errors(problems_)) add_at(*root, verify_parts(plan_, kernel_));
+    if (!has_errors(problems_)) add_at(*parts, verify_parts(plan_, kernel_));
     for (std::size_t group = 0; group < groups_.size() && !has_errors(problems_); ++group)
       add_at(*groups_[group], verify_bands(plan_, kernel_, group));
     if (has_errors(problems_)) return attached();
@@ -98,6 +100,7 @@ class PlanReader {
       return problem(node, "expected a list of parts, found " + yaml::kind_text(node), "- [conv_1, relu_1]");
     std::map<std::string, std::size_t> number;
     std::vector<std::string> names;
+    std::set<std::size_t> placed;
     for (std::size_t s = 0; s < kernel_.statements.size(); ++s) {
       number[kernel_.statements[s].name] = s;
       names.push_back(kernel_.statements[s].name);
@@ -107,9 +110,12 @@ class PlanReader {
       if (item.kind != yaml::Kind::list || item.items.empty())
         problem(item, "expected the statements of a part, found " + yaml::kind_text(item), "[conv_1, relu_1]");
       for (const yaml::Node& statement : item.items)
-        if (const auto known = number.find(statement.scalar); known != number.end())
+        if (const auto known = number.find(statement.scalar); known != number.end()) {
+          if (!placed.insert(known->second).second)
+            problem(statement, fmt::format("statement '{}' is in a part already", statement.scalar),
+                    "each statement is in one part");
           part.statements.push_back(known->second);
-        else
+        } else
           problem(statement, fmt::format("the model has no statement '{}'", statement.scalar),
                   yaml::did_you_mean(statement.scalar, names));
       std::sort(part.statements.begin(), part.statements.end());

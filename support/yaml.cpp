@@ -228,7 +228,7 @@ Diagnostic at_byte(const std::string& text, std::size_t offset, const std::strin
 
 Diagnostic too_long(const std::string& text, const std::string& file, std::size_t most) {
   return at_byte(text, most, file, "the file has more than " + std::to_string(most) + " bytes",
-                 most == max_bytes ? "put parts into files of their own and name them in 'extends'" : "");
+                 most == max_bytes ? "split it; a hardware file names its parts in 'extends'" : "");
 }
 
 /// Unclosed brackets cost yaml-cpp quadratic time. Text in quotes and comments counts too, so the limit here is beyond

@@ -87,9 +87,11 @@ Result<std::vector<TensorData>> data_of(const Model& model, const std::vector<Te
   for (std::size_t i = 0; i < std::min(inputs.size(), model.inputs.size()); ++i) {
     const Tensor& tensor = model.kernel.tensors[model.inputs[i].index()];
     if (inputs[i].dtype != tensor.dtype || inputs[i].shape != tensor.shape)
-      return error(fmt::format("input {} is {}{}; the model's '{}' is {}{}", i, name(inputs[i].dtype),
-                               importing::sizes_text(inputs[i].shape), tensor.name, name(tensor.dtype),
-                               importing::sizes_text(tensor.shape)));
+      return error(
+          fmt::format("input {} is {}{}; the model's '{}' is {}{}", i, name(inputs[i].dtype),
+                      importing::sizes_text(inputs[i].shape), tensor.name, name(tensor.dtype),
+                      importing::sizes_text(tensor.shape)),
+          fmt::format("give '{}' as {}{}", tensor.name, name(tensor.dtype), importing::sizes_text(tensor.shape)));
     data[model.inputs[i].index()] = inputs[i];
   }
   return data;

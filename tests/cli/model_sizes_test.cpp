@@ -223,7 +223,8 @@ TEST_F(ModelSizes, SizesThatContradictArraysAreToldAtOnce) {
   ASSERT_TRUE(save_arrays(in, {{"aa", data}, {"b", data}}));
   EXPECT_EQ(told({"--interpret"}, 1), in + ": has no array for the input 'a'\n  hint: it has aa, b\n");
   ASSERT_TRUE(save_arrays(in, {{"a", {DType::f32, {10}, data.bytes}}, {"b", data}}));
-  EXPECT_EQ(told({"--interpret"}, 1), in + ": the array of 'a' is [10]; the model's input has 2 axes\n");
+  EXPECT_EQ(told({"--interpret"}, 1),
+            in + ": the array of 'a' is [10]; the model's input has 2 axes\n  hint: in numpy: reshape\n");
   ASSERT_TRUE(save_arrays(in, {{"a", {DType::s32, {2, 5}, data.bytes}}, {"b", data}}));
   for (const char* dims : {"seq=5", "seq=1..9,other=1..9"})
     EXPECT_EQ(told({"--target", "x86_avx2", "--dims", dims}, 1),

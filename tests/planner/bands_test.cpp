@@ -233,7 +233,8 @@ TEST(Bands, RowsAheadAreNoCallOfTheirOwnWhereThatIsAProgramMore) {
   alone.statements.resize(2);
   const auto rows_of_first = [&](std::int64_t by) {
     std::vector<std::int64_t> rows;
-    for (const BandKernel& one : band_schedule(alone, parts, by)->kernels)
+    const auto schedule = band_schedule(alone, parts, by);
+    for (const BandKernel& one : schedule->kernels)
       if (one.part == 0) rows.push_back(one.rows);
     return rows;
   };
@@ -562,6 +563,8 @@ bands:
   EXPECT_TRUE(has(refusal("  - {parts: [first], by: 4}\n"), "expected two parts or more"));
   EXPECT_TRUE(has(refusal("  - {parts: [first, window], by: 0}\n"), "expected rows of a band"));
   EXPECT_TRUE(has(refusal("  - {parts: [first, window], by: 14}\n"), "bands of 14 rows, but the last part has 13"));
+  EXPECT_TRUE(has(refusal("  - {parts: [first, window], by: 14}\n"), "hint: 'by' is 1 to 13"));
+  EXPECT_TRUE(has(refusal("  - {parts: [first, window], along: zz, by: 4}\n"), "hint: 'along' is one of its dims: "));
   EXPECT_TRUE(has(refusal("  - {parts: [first, window], by: 4, halo: none}\n"), "expected 'kept', found 'none'"));
   EXPECT_TRUE(has(refusal("  - {parts: [first, window]}\n"), "by"));
   EXPECT_TRUE(has(refusal("  - {parts: [first, window], along: q, by: 4}\n"),
@@ -570,6 +573,29 @@ bands:
   EXPECT_TRUE(
       has(refusal("  - {parts: [first, window], by: 4}\n  - {parts: [window, pool], by: 4}\n"), "each part in one"));
   EXPECT_TRUE(has(refusal("  first\n"), "expected groups of parts"));
+}
+
+TEST(Bands, PlansSayWhereStatementsAreMissingOrTwice) {
+  const Kernel kernel = *parse_kernel(R"(kernel two
+tensor X: f32[8]
+tensor T: f32[8]
+tensor Y: f32[8]
+a: T[i] = X[i] + 1 over i: 8
+b: Y[i] = T[i] * 2 over i: 8
+)");
+  const std::string first = kernel.statements[0].name, second = kernel.statements[1].name;
+  const auto refusal = [&](const std::string& parts) {
+    return render(parse_plan("# read\nplan: two\nparts:\n" + parts, "p.yaml", kernel).diagnostics());
+  };
+  const std::string twice = refusal("  - [" + first + "]\n  - [" + second + ", " + first + "]\n");
+  EXPECT_EQ(twice.substr(0, 11), "p.yaml:5:9:") << twice;
+  EXPECT_NE(twice.find("statement '" + first + "' is in a part already"), std::string::npos) << twice;
+  const std::string missing = refusal("  - [" + first + "]\n");
+  EXPECT_EQ(missing.substr(0, 9), "p.yaml:4:") << missing;
+  EXPECT_NE(missing.find("hint: add it to the part that it follows"), std::string::npos) << missing;
+  const std::string late = refusal("  - [" + second + "]\n  - [" + first + "]\n");
+  EXPECT_EQ(late.substr(0, 9), "p.yaml:4:") << late;
+  EXPECT_NE(late.find("hint: parts are in order of execution: '" + first + "' comes first"), std::string::npos) << late;
 }
 
 }  // namespace
