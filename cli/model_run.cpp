@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "backends/cpp/function/team.h"
@@ -135,6 +136,13 @@ void add_stream(nlohmann::ordered_json& json, const StreamFacts& facts, const Mo
   }
 }
 
+/// Of the entries of `part_list`. Programs are more where a band has fewer rows than the others.
+std::size_t distinct_parts(const CompiledModel& compiled) {
+  std::set<std::size_t> programs;
+  for (const CompiledPart& part : compiled.parts) programs.insert(part.same_as);
+  return programs.size();
+}
+
 std::optional<std::int64_t> launches_of(const ModelReport& report) {
   return report.run.launches >= 0 ? report.run.launches : launches_in(report.compiled);
 }
@@ -155,7 +163,8 @@ nlohmann::ordered_json json_of(const ModelReport& report) {
                                  {"cycles", run.cycles},
                                  {"predicted_cycles", compiled.predicted_cycles},
                                  {"parts", bands_as_parts(compiled.plan).size()},
-                                 {"distinct_parts", compiled.programs.size()},
+                                 {"distinct_parts", distinct_parts(compiled)},
+                                 {"programs", compiled.programs.size()},
                                  {"plan", plan_json(compiled.plan)},
                                  {"whole", run.whole},
                                  {"arena_bytes", run.arena_bytes},

@@ -166,39 +166,40 @@ Json launches_json(const SymbolicProgram& program) {
 
 Json samples_json(const SymbolicCompilation& compiled) {
   Json json = Json::array();
-  for (const SizeSample& sample : compiled.samples)
-    json.push_back({{"sizes", sample.sizes},
-                    {"version", sample.version + 1},
-                    {"cycles", sample.cycles},
-                    {"best", sample.best},
-                    {"regret", sample.regret()}});
-  for (std::size_t s = 0; s < compiled.samples.size(); ++s)
-    if (compiled.samples[s].on_threads > 0) json[s]["cycles_on_threads"] = compiled.samples[s].on_threads;
+  for (const SizeSample& sample : compiled.samples) {
+    json.push_back({{"sizes", sample.sizes}, {"version", sample.version + 1}, {"cycles", sample.cycles}});
+    if (sample.best > 0) json.back()["best"] = sample.best;
+    if (sample.best > 0) json.back()["regret"] = sample.regret();
+    if (sample.on_threads > 0) json.back()["cycles_on_threads"] = sample.on_threads;
+  }
   return json;
 }
 
-/// The regret that the cost model predicts, by sample.
+/// What the cost model predicts, by sample, and the regret if schedules were compared.
 std::vector<std::string> regret_text(const SymbolicCompilation& compiled) {
   if (compiled.samples.empty()) return {};
   double sum = 0, worst = 1;
   std::vector<std::vector<std::string>> rows(1);
   for (const auto& [name, value] : compiled.samples.front().sizes) rows[0].push_back(name);
-  for (const char* column : {"version", "cycles", "best", "regret"}) rows[0].push_back(column);
-  const bool on_threads = compiled.samples.front().on_threads > 0;
+  const bool are_compared = compiled.samples.front().best > 0, on_threads = compiled.samples.front().on_threads > 0;
+  for (const char* column : {"version", "cycles"}) rows[0].push_back(column);
+  if (are_compared) rows[0].insert(rows[0].end(), {"best", "regret"});
   if (on_threads) rows[0].push_back("threads");
   for (const SizeSample& sample : compiled.samples) {
     std::vector<std::string>& row = rows.emplace_back();
     for (const auto& [name, value] : sample.sizes) row.push_back(std::to_string(value));
-    for (const double cycles : {sample.cycles, sample.best}) row.push_back(short_number(cycles));
-    row.insert(row.end() - 2, std::to_string(sample.version + 1));
-    row.push_back(fmt::format("{:.3f}", sample.regret()));
+    row.insert(row.end(), {std::to_string(sample.version + 1), short_number(sample.cycles)});
+    if (are_compared) row.insert(row.end(), {short_number(sample.best), fmt::format("{:.3f}", sample.regret())});
     if (on_threads) row.push_back(short_number(sample.on_threads));
     sum += sample.regret();
     worst = std::max(worst, sample.regret());
   }
-  std::vector<std::string> lines{fmt::format(
-      "predicted, of the best of {} schedules at {} samples: mean {:.3f}, worst {:.3f}", compiled.candidates,
-      compiled.samples.size(), sum / static_cast<double>(compiled.samples.size()), worst)};
+  const std::size_t samples = compiled.samples.size();
+  std::vector<std::string> lines{
+      are_compared
+          ? fmt::format("predicted, of the best of {} schedules at {} samples: mean {:.3f}, worst {:.3f}",
+                        compiled.candidates, samples, sum / static_cast<double>(samples), worst)
+          : fmt::format("predicted at {} samples; the schedules of a file are not compared with others", samples)};
   const std::string text = table(rows);
   for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
     lines.push_back(text.substr(at, text.find('\n', at) - at));

@@ -316,14 +316,19 @@ class BandPlanner {
   }
 
   // Results.
+  RefusedBand refusal(const Path& path, const std::string& reason, double lost) const {
+    return {kernel_.statements[chains_[path.front()].statements.front()].name,
+            kernel_.statements[chains_[path.back()].statements.back()].name, reason, lost};
+  }
   void refuse(const Path& path, const std::string& reason, double lost = 0) {
-    result_.refused.push_back({kernel_.statements[chains_[path.front()].statements.front()].name,
-                               kernel_.statements[chains_[path.back()].statements.back()].name, reason, lost});
+    result_.refused.push_back(refusal(path, reason, lost));
   }
 
   void sort_out() {
     for (const auto& [path, best] : best_) {
       const double alone = apart(path);
+      const RefusedBand named = refusal(path, "", 0);  // why there are none along another dim is no reason any more
+      std::erase_if(result_.refused, [&](auto& one) { return one.first == named.first && one.last == named.last; });
       if (best.price == std::numeric_limits<double>::infinity())
         refuse(path, fmt::format("a part has no program for the rows of bands of {}", best.by));
       else if (pays(best.price, path))

@@ -678,6 +678,8 @@ class BlockCompiler {
   }
   bool link(const VersionQuestion& question, const std::vector<GuardedSchedule>& versions) {
     result_.samples = samples_of(question, versions);
+    if (is_written())
+      for (SizeSample& sample : result_.samples) sample.best = 0;  // no others were searched
     SymbolicProgram program;
     program.kernel = kernel_;
     for (std::size_t v = 0; v < versions.size(); ++v) {

@@ -84,7 +84,8 @@ Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& kernel, cons
 /// Sizes at which versions were priced by the cost model.
 struct SizeSample {
   Bindings sizes;
-  double best = 0;          ///< cycles, on one thread, of the best schedule that was found for any sample
+  double best = 0;          ///< cycles, on one thread, of the best schedule that was found for any sample; 0: of a
+                            ///< schedule file, which was not compared with others
   double cycles = 0;        ///< of the version that serves the sizes
   std::size_t version = 0;  ///< from 0 on
   double on_threads = 0;    ///< cycles of that version on the threads of the machine; 0: it has one

@@ -269,6 +269,23 @@ TEST(DynamicSizes, ExplainNamesTheFactsThatWouldRemoveCode) {
       << said.out;
 }
 
+/// The schedule of a file has no regret: no others were searched.
+TEST(DynamicSizes, SchedulesOfFilesHaveNoRegret) {
+  const Folder folder;
+  const std::string kernel = folder.write(
+      "k.yaml", std::regex_replace(rows_of_a_product, std::regex("N: 40, K: 24"), "N: {max: 90, likely: 40}, K: 24"));
+  const std::string one = folder.write(
+      "one.yaml",
+      isamap({"schedule", kernel, "--target", "x86_avx2", "--sizes", "M=30,N=40", "--budget", "evals=20"}).out);
+  const std::vector<std::string> words{"schedule", kernel, "--target", "x86_avx2", "--schedule", one};
+  const Said said = isamap(words);
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_EQ(said.out.find("regret"), std::string::npos) << said.out;
+  std::vector<std::string> with_json = words;
+  with_json.push_back("--json");
+  for (const Json& sample : parsed(isamap(with_json))["samples"]) EXPECT_FALSE(sample.contains("regret")) << sample;
+}
+
 /// The same schedule twice, for few and for many rows.
 std::string two_versions(const std::string& one) {
   const std::size_t nest = one.find("nest:\n");

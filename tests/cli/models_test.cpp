@@ -215,6 +215,9 @@ TEST_F(Models, RunInPartsOnAMachine) {
     const auto json = nlohmann::json::parse(said.out);
     EXPECT_TRUE(json["correct"]);
     EXPECT_LT(json["distinct_parts"], json["parts"]);
+    std::set<int> programs;
+    for (const auto& part : json["part_list"]) programs.insert(part["program"].get<int>());
+    EXPECT_EQ(json["distinct_parts"], programs.size());
     EXPECT_EQ(json["part_list"].size(), json["parts"]);
   }
   const Said text = isamap({"run", path, "--target", "scalar_c", "--budget", "evals=20"});
