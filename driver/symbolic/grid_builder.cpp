@@ -353,7 +353,7 @@ bool add_masks(const MaskedCell& of, const HardwareModel& model, const BlockLowe
       }
       for (const std::int64_t extent : *extents) {
         const std::pair<int, std::int64_t> from{static_cast<int>(axis), sample - extent};
-        if (from_first && from.second != 0) return false;
+        if (from.second >= run.low) return false;  // no lanes at the least number
         ambiguous = block.masked.emplace(extent, from).first->second != from;
         if (ambiguous) return false;
       }
