@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "backends/model_runner.h"
 #include "frontends/layers.h"
@@ -54,7 +55,21 @@ class LaunchJoiner {
   std::int64_t launches = 0;  ///< of all parts that have a program
   double price = 0;           ///< of them as they were, in cycles, without launches
 
-  std::vector<Part> run(const std::vector<Part>& parts) {
+  /// Until no two neighbours gain: a product joins others of its input once what lies between has been joined.
+  std::vector<Part> run(std::vector<Part> parts) {
+    std::vector<Part> joined = join(parts);
+    const double as_they_were = price;
+    while (joined.size() < parts.size()) {
+      parts = std::move(joined);
+      joined = join(parts);
+    }
+    price = as_they_were;
+    return joined;
+  }
+
+ private:
+  std::vector<Part> join(const std::vector<Part>& parts) {
+    launches = 0;
     std::vector<Kernel> kernels;
     for (const Part& part : parts) kernels.push_back(kernel_of(part));
     store_.add(kernels);
@@ -71,15 +86,14 @@ class LaunchJoiner {
       count_ = 1;
     }
     close();
-    return std::move(joined_);
+    return std::exchange(joined_, {});
   }
 
- private:
   Kernel kernel_of(const Part& part) const {
     return part.statements.size() == kernel_.statements.size() ? kernel_ : cut(kernel_, part.statements, "part");
   }
 
-  /// Do the open part and this one have no more launches than one of them alone?
+  /// Have the open part and this one fewer launches together than apart?
   bool absorbs(const Part& part, std::int64_t own) {
     if (count_ == 0 || !open_may_join_ || open_.statements.size() + part.statements.size() > most_joined) return false;
     Part both = open_;
@@ -89,7 +103,7 @@ class LaunchJoiner {
     const auto program = lower(scalar_schedule(kernel, store_.machine()), kernel, store_.machine());
     if (!program) return false;
     const auto together = launches_of(*program, store_.machine());
-    if (!together || *together > std::max(launches_, own)) return false;
+    if (!together || *together >= launches_ + own) return false;
     open_ = std::move(both);
     launches_ = *together;
     ++count_;

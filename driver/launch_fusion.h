@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Fewer launches of a model on machines with thread blocks: neighbouring parts become one where its nests are stitched
-// into as many launches as one of the two has (backends/cuda/stitch_nests.h). The cost model of parts counts a
+// into fewer launches than both have (backends/cuda/stitch_nests.h). The cost model of parts counts a
 // launch for each nest, not those of the stitched program, so this is done behind the search of the plan.
 
 #include "driver/plan/part_store.h"

@@ -42,7 +42,9 @@ class ColumnPrinter {
     for (std::int64_t left = plan_.parts(); left > 1; left = (left + 1) / 2) nodes.push_back(combine(left));
     nodes.push_back(on_threads([&](const AffineExpr& thread) {
       const AffineExpr first = AffineExpr(plan_.columns - 1) - thread;
-      return guarded({first}, of_column(thread, {Node{give_partial(element_, partial_, type_)}}));
+      std::vector<Node> last = {Node{give_partial(element_, partial_, type_)}};
+      last.insert(last.end(), reduction_.finish.begin(), reduction_.finish.end());
+      return guarded({first}, of_column(thread, last));
     }));
     return Node{Loop{block, plan_.blocks, false, model_.unit(block_).name, std::move(nodes)}};
   }

@@ -7,7 +7,7 @@
 //       P = 0;  for n:  P += X[part + parts*n, columns*b + column]
 //       S[t] = P
 //     while parts > 1:  barrier;  parts /= 2;  threads t < columns * parts:  P += S[t + columns * parts];  S[t] = P
-//     threads t < columns:  Y[columns*b + t] += P
+//     threads t < columns:  Y[columns*b + t] += P, and what is computed from it
 //
 // Neighbouring lanes load neighbouring columns: a row's part of a block is one transaction or more. All loads of a
 // step (`loads_in_flight`) are independent of each other. The parts are combined as a tree in shared memory (M. Harris,
@@ -25,6 +25,7 @@ namespace isamap {
 struct ColumnReduction {
   std::vector<Loop> sums, terms;  ///< loops over the columns and over the rows, the last one fastest
   std::vector<Node> body;         ///< one element statement
+  std::vector<Node> finish;       ///< computed by the thread that has stored a sum
   Ranges ranges;                  ///< of the loops around
 };
 

@@ -173,6 +173,16 @@ std::vector<Node> through_registers(std::vector<Node> nodes, const Turns& turns,
           Node{Loop{turns.variable, turns.count, true, "", {Node{std::move(store)}}}}};
 }
 
+/// Sums, and behind each of them what is computed from it (block_sums.h).
+ColumnReduction finished_reduction(const std::vector<Loop>& sums, const std::vector<Node>& body, const Ranges& around) {
+  ColumnReduction reduction{sums, {}, {body[0]}, {body.begin() + 1, body.end()}, around};
+  while (const auto* loop = reduction.body.size() == 1 ? std::get_if<Loop>(&reduction.body[0].is) : nullptr) {
+    reduction.terms.push_back({loop->variable, loop->trip, loop->unroll, "", {}});
+    reduction.body = std::vector<Node>(loop->body);
+  }
+  return reduction;
+}
+
 /// Rewrites the loops of one launch, outermost first. Variables it makes are numbered, so that no two are equal.
 class LoopDistributor {
  public:
@@ -240,7 +250,9 @@ class LoopDistributor {
       if (chosen.contains(l.variable)) total *= l.trip;
     }
     neighbours_last(parallel, *uses, program_, units_);
-    if (auto split = split_reduction({parallel, kept, *body, ranges_}, *uses, from, blocks)) return split;
+    if (auto split = split_reduction({parallel, kept, *body, {}, ranges_}, *uses, from, blocks)) return split;
+    if (kept.empty() && blocks)
+      if (auto split = split_finished(parallel, *body)) return split;
     if (chosen.empty()) return std::nullopt;
     if (!chosen.contains(chain[0].variable) && !blocks && parallel.size() < chain.size() &&
         kept[0].variable == chain[0].variable)
@@ -248,10 +260,19 @@ class LoopDistributor {
     return distributed({parallel, kept, *body, total, chunks(parallel, kept, *body, total)}, {from, blocks, 0});
   }
 
+  /// Nothing: the first node of the body is no sum that is split.
+  std::optional<Node> split_finished(const std::vector<Loop>& sums, const std::vector<Node>& body) {
+    if (body.size() < 2) return std::nullopt;
+    Ranges ranges = ranges_;
+    for (const Loop& l : sums) ranges[l.variable] = {0, l.trip - 1};
+    const auto uses = offset_uses({body[0]}, program_, model_, ranges);
+    return uses ? split_reduction(finished_reduction(sums, body, ranges_), *uses, 0, true) : std::nullopt;
+  }
+
   /// The reduction with its sums in parts, as the plan for it says; nothing: it says that no sum is split.
   std::optional<Node> split_reduction(ColumnReduction reduction, const OffsetUses& uses, std::size_t from,
                                       bool blocks) {
-    auto& [sums, terms, body, ranges] = reduction;
+    auto& [sums, terms, body, finish, ranges] = reduction;
     if (!may_be_split(terms, body, program_) || units_.asked.digits(units_.innermost()).size() > 1) return std::nullopt;
     const Buffer& written = program_.buffers[only_element(body)->write.buffer.index()];
     const auto reads = reads_of_sums(uses, program_, model_, units_.grid);
@@ -260,7 +281,7 @@ class LoopDistributor {
     ParallelReductionPlan plan = parallel_reduction_plan(shape, model_, units_.grid, scope);
     if (!plan.by_columns() && !parts_fit(plan, written.dtype))
       plan = parallel_reduction_plan(shape, model_, units_.grid, ReductionScope::warp);
-    if (!plan.split()) return std::nullopt;
+    if (!plan.split() || (!plan.by_columns() && !finish.empty())) return std::nullopt;
     neighbours_last(terms, uses, program_, units_);
     const auto hint = [this](const std::string& name) { return fresh(name); };
     if (plan.by_columns()) {

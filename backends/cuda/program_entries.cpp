@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "backends/cpp/emit_functions.h"
 #include "backends/cpp/text/types.h"
 #include "backends/cuda/device_file.h"
 #include "backends/cuda/distribute_loops.h"
+#include "backends/cuda/independent_launches.h"
 #include "backends/cuda/kernel_printer.h"
 #include "backends/cuda/launches.h"
 #include "backends/cuda/stage_rows.h"
@@ -193,7 +195,7 @@ class EntryPrinter {
   void steps(const std::vector<HostStep>& list, const std::string& entry_name, std::vector<const HostLoop*>& around,
              std::string& out) {
     const std::string indent(2 * around.size() + 2, ' ');
-    for (const HostStep& step : list)
+    for (std::size_t s = 0; s < list.size(); ++s)
       std::visit(overloaded{[&](const Comment& c) { out += indent + comment(c.text, " "); },
                             [&](const HostLoop& loop) {
                               out += fmt::format("{0}for (long {1} = 0; {1} < {2}; ++{1}) {{\n", indent,
@@ -207,15 +209,51 @@ class EntryPrinter {
                               std::int64_t times = 1;
                               for (const HostLoop* loop : around) times *= loop->trip;
                               launched_ += times;
-                              out += indent + kernel(launch, entry_name, around) + "\n";
+                              std::string comments;
+                              const std::vector<Node> nodes = with_independent(launch, list, s, indent, comments);
+                              out += comments + indent + kernel(nodes, entry_name, around) + "\n";
                             }},
-                 step.is);
+                 list[s].is);
+  }
+
+  /// Over blocks and threads.
+  std::vector<Node> distributed(const Launch& launch) {
+    if (ahead_.first == &launch) return std::exchange(ahead_, {}).second;
+    std::vector<Node> nodes = distribute_loops(launch.nodes, program_, file_.model, file_.grid);
+    store_begun_sums(nodes, launch.nodes, begun_);
+    return nodes;
+  }
+
+  /// The nodes of `launch`, step `at` of the list, and of those that follow and need nothing of it; `at` is the last of
+  /// them then.
+  std::vector<Node> with_independent(const Launch& launch, const std::vector<HostStep>& list, std::size_t& at,
+                                     const std::string& indent, std::string& comments) {
+    std::vector<std::vector<Node>> together = {distributed(launch)};
+    std::vector<Node> nodes = together[0];
+    std::string skipped;
+    for (std::size_t next = at + 1; tiles_ == nullptr && next < list.size(); ++next) {
+      if (const auto* c = std::get_if<Comment>(&list[next].is)) {
+        skipped += indent + comment(c->text, " ");
+        continue;
+      }
+      const auto* other = std::get_if<Launch>(&list[next].is);
+      if (other == nullptr) break;
+      together.push_back(distributed(*other));
+      std::vector<Node> all = side_by_side(together, program_, file_.model, file_.grid);
+      if (all.empty()) {
+        ahead_ = {other, std::move(together.back())};
+        break;
+      }
+      nodes = std::move(all);
+      comments += std::exchange(skipped, "");
+      at = next;
+    }
+    return nodes;
   }
 
   /// Adds the kernel; returns the text of its launch.
-  std::string kernel(const Launch& launch, const std::string& entry, const std::vector<const HostLoop*>& around) {
-    std::vector<Node> nodes = distribute_loops(launch.nodes, program_, file_.model, file_.grid);
-    store_begun_sums(nodes, launch.nodes, begun_, program_);
+  std::string kernel(const std::vector<Node>& nodes, const std::string& entry,
+                     const std::vector<const HostLoop*>& around) {
     name_buffers();
     const std::string name = file_.names.unique(entry + "_" + std::to_string(++kernel_count_));
     return print_kernel(nodes, name, {program_, file_, buffers_, around, objects_, tiles_}, diagnostics_);
@@ -235,10 +273,11 @@ class EntryPrinter {
   std::string name_;
   std::vector<std::string> buffers_;  ///< names
   int kernel_count_ = 0;
-  std::set<std::string> begun_;      ///< as in StitchedNests
-  std::vector<Node> launched_body_;  ///< of the current entry, in its launches
-  std::int64_t launched_ = 0;        ///< by the current entry
-  HostObjects objects_;              ///< of the current entry
+  BegunSums begun_;                                    ///< as in StitchedNests
+  std::vector<Node> launched_body_;                    ///< of the current entry, in its launches
+  std::int64_t launched_ = 0;                          ///< by the current entry
+  std::pair<const Launch*, std::vector<Node>> ahead_;  ///< the next launch, distributed
+  HostObjects objects_;                                ///< of the current entry
   Diagnostics diagnostics_;
 };
 

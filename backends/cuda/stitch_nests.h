@@ -15,13 +15,15 @@
 // needed then; barriers of the block are inserted as everywhere (insert_barriers.h). Of the numbers of rows that are
 // legal the largest is taken: where nests are element-wise a row is one element.
 //
-// Not stitched: nests with loops on units or calls of instructions, sums whose parts are added up by whole blocks, and
-// what would leave more processors without a block than apart.
+// Not stitched: nests with loops on units or calls of instructions, sums whose parts are added up by whole blocks
+// (those are computed together with what follows them element by element: block_sums.h), and what would leave more
+// processors without a block than apart.
 
 #include <set>
 #include <string>
 #include <vector>
 
+#include "backends/cuda/block_sums.h"
 #include "isamap/hardware.h"
 #include "isamap/program.h"
 
@@ -30,18 +32,11 @@ namespace isamap {
 struct StitchedNests {
   std::vector<Node> body;
   std::set<std::size_t> stitched;  ///< places in the body, of the loops over blocks that are such nests
-  /// Sums that whole blocks add up, by the outermost variable of their nests: nothing is stored before them, so that
-  /// each begins with its first value.
-  std::set<std::string> begun;
+  BegunSums begun;                 ///< sums that whole blocks add up
 };
 
 /// The body of a program with such nests in one loop over blocks, and without those that store the identity of a sum
 /// which whole blocks add up next.
 StitchedNests stitched(const std::vector<Node>& body, const Program& program, const HardwareModel& model, UnitId grid);
-
-/// Where the nest of the launch `before` is one of `begun` (StitchedNests): its sums are stored, not added, in `nodes`,
-/// the same launch distributed over blocks and threads.
-void store_begun_sums(std::vector<Node>& nodes, const std::vector<Node>& before, const std::set<std::string>& begun,
-                      const Program& program);
 
 }  // namespace isamap

@@ -254,5 +254,66 @@ s0: Y[j] += X[i,j] over j: 64, i: 512
             1);
 }
 
+/// A product of few rows, whose sums whole blocks add up, and what the tensors of `behind` and `statements` add.
+std::string few_rows(const std::string& behind, const std::string& statements) {
+  return "kernel product\ntensor A: f32[4,384]\ntensor B: f32[384,64]\ntensor C: f32[64]\ntensor R: f32[4,64]\n"
+         "tensor Y: f32[4,64]\n" +
+         behind + "s0: Y[i,j] += A[i,k] * B[k,j] over i: 4, j: 64, k: 384\n" + statements;
+}
+
+/// Bias, activation and residual are computed where the sum is; Z has another order.
+TEST(FinishedSums, ElementsBehindASumShareItsLaunch) {
+  const std::string text = text_of_right_run(few_rows("tensor Z: f32[64,4]\ntensor W: f32[4,64]\n",
+                                                      R"(s1: Z[j,i] = max(Y[i,j] + C[j], 0) over i: 4, j: 64
+s2: W[i,j] = Z[j,i] * 2 + R[i,j] over i: 4, j: 64
+)"),
+                                             "nvidia_sm80");
+  EXPECT_EQ(occurrences(text, "  ISAMAP_LAUNCH("), 1);
+  EXPECT_NE(text.find("columns side by side"), std::string::npos);
+}
+
+/// Sums of other threads need a launch: of another row, of all columns, and as many elements as sums but not theirs.
+TEST(FinishedSums, WhatReadsOtherSumsDoesNot) {
+  for (const char* behind : {"s1: Z[i,j] = Y[3 - i,j] + C[j] over i: 4, j: 64\n",
+                             "s1: Z[i,j] += Y[i,l] * B[l,j] over i: 4, j: 64, l: 64\n"}) {
+    SCOPED_TRACE(behind);
+    EXPECT_EQ(launches_of_right_run(few_rows("tensor Z: f32[4,64]\n", behind)), 2);
+  }
+}
+
+/// Queries, keys and values with their biases are one launch, of as many blocks as the three have.
+TEST(IndependentLaunches, ProductsOfOneInputAreOne) {
+  const std::string text = text_of_right_run(R"(kernel projections
+tensor A: f32[4,384]
+tensor B: f32[384,64]
+tensor D: f32[384,40]
+tensor C: f32[64]
+tensor Y: f32[4,64]
+tensor Z: f32[4,64]
+tensor V: f32[4,40]
+tensor W: f32[4,40]
+s0: Y[i,j] += A[i,k] * B[k,j] over i: 4, j: 64, k: 384
+s1: Z[i,j] = Y[i,j] + C[j] over i: 4, j: 64
+s2: V[i,j] += A[i,k] * D[k,j] over i: 4, j: 40, k: 384
+s3: W[i,j] = V[i,j] - 1 over i: 4, j: 40
+)",
+                                             "nvidia_sm80");
+  EXPECT_EQ(occurrences(text, "  ISAMAP_LAUNCH("), 1);
+}
+
+/// The second product reads the first one.
+TEST(IndependentLaunches, WhatDependsIsAnother) {
+  EXPECT_EQ(launches_of_right_run(R"(kernel two
+tensor A: f32[4,384]
+tensor B: f32[384,64]
+tensor D: f32[64,64]
+tensor Y: f32[4,64]
+tensor Z: f32[4,64]
+s0: Y[i,j] += A[i,k] * B[k,j] over i: 4, j: 64, k: 384
+s1: Z[i,j] += Y[i,k] * D[k,j] over i: 4, j: 64, k: 64
+)"),
+            2);
+}
+
 }  // namespace
 }  // namespace isamap
