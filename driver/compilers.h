@@ -25,7 +25,7 @@ struct FollowUp {
 };
 
 /// Times of builds by other compilers, and of variants, from the rounds in which their program was the fastest
-/// candidate. They are built beside the last candidates, so that nobody waits for them; as far as the fastest beside
+/// candidate. They are built beside the last candidates, so that no thread waits for them; as far as the fastest beside
 /// compilers is the fastest in the rounds, no further rounds follow.
 class TimesOfFastest {
  public:

@@ -107,7 +107,7 @@ void JobQueue::sort_for_stealing() {
   std::stable_sort(others, ready_.end(), [&](std::size_t a, std::size_t b) { return distance(a) < distance(b); });
 }
 
-/// Workers that share all jobs go on at different places, each at one made from its name. Neighbours often read the
+/// Workers that share all jobs continue at different places, each at one made from its name. Neighbours often read the
 /// same inputs, so the order stays.
 void JobQueue::begin_at_own_place() {
   if (ready_.empty()) return;
@@ -269,7 +269,7 @@ void mark(JobStore& store, const Children& children, const std::string& next = "
   store.mark(marks);
 }
 
-/// The next job that nobody else does; it is marked.
+/// The next job that no other worker does; it is marked.
 std::optional<std::size_t> taken(const Plan& plan, JobQueue& queue, JobStore& store, const Children& children) {
   while (const auto job = queue.next()) {
     const std::string& key = plan.jobs[*job].key;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Doing the jobs of a plan: which one is next (JobQueue), and the loop of one process with a few children (work). The
-// records are the only state: whoever is killed loses what was in flight, and the same call goes on.
+// records are the only state: whoever is killed loses what was in flight, and the same call resumes.
 
 #include <cstddef>
 #include <deque>
@@ -20,7 +20,7 @@ constexpr int usual_attempts = 3;
 
 struct WorkOptions {
   Shard shard;
-  bool steal = false;                            ///< then those of other shards that nobody does
+  bool steal = false;                            ///< then unclaimed ones of other shards
   int children = 1;                              ///< jobs at a time
   std::optional<int> attempts = usual_attempts;  ///< then a failing job is given up; none: as its records say
   bool retry = false;                            ///< jobs that were given up get as many attempts again
@@ -52,9 +52,9 @@ class JobQueue {
   void give_back(std::size_t job) { flight_.erase(job); }
   /// Do workers without shards of their own take jobs of one list?
   bool shares_jobs() const { return options_.steal || options_.shard.of == 1; }
-  /// Does nobody else do, or has done, this job that `next` gave? Asked after it is claimed where workers share jobs:
-  /// of two that claim the same one, one at least sees the other, and of two that see each other the one with the lower
-  /// name takes it. Takes half of the time at most. False: it is given back.
+  /// Does no other worker do, or has done, this job that `next` gave? Asked after it is claimed where workers share
+  /// jobs: of two that claim the same one, one at least sees the other, and of two that see each other the one with the
+  /// lower name takes it. Takes half of the time at most. False: it is given back.
   bool is_ours_alone(std::size_t job);
   /// Attempts at a job that failed so far.
   int attempts_at(std::size_t job) const;

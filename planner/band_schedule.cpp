@@ -301,7 +301,7 @@ class BandScheduler {
     return true;
   }
 
-  /// Rows of a part that somebody needs.
+  /// Rows of a part that a consumer reads.
   void find_needs() {
     need_.assign(rows_.size(), 0);
     for (std::size_t p = rows_.size(); p-- > 0;) {

@@ -331,7 +331,7 @@ void leave_slow_out(const std::vector<double>& screened, const ScreeningOptions&
 }
 
 /// Times beside compilers of programs that were not timed alone, in the measure of those that were: a program that was
-/// `times` slower than the fastest then is so now. If a stop left nobody time alone, the times as they are.
+/// `times` slower than the fastest then is so now. If a stop left none time alone, the times as they are.
 void rescale(const std::vector<double>& screened, const std::vector<bool>& timed, bool stopped,
              std::vector<Measured>& results) {
   std::optional<std::size_t> fastest;

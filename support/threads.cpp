@@ -134,7 +134,7 @@ struct Workers::State {
     }
   }
 
-  /// Until nobody is inside; helps with newer regions meanwhile: those of threads that are still at work here.
+  /// Until no thread is inside; helps with newer regions meanwhile: those of threads that are still at work here.
   void close(Region& region, const std::function<void()>& while_waiting) {
     std::unique_lock lock(mutex, std::defer_lock);
     acquire(lock);

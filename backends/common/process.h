@@ -43,7 +43,7 @@ bool command_exists(const std::string& command);
 
 /// Installs handlers: SIGINT and SIGTERM kill all child processes and remove every TemporaryDirectory before this
 /// process ends. Call once, before any thread starts. `handled`: asked first, in a thread of its own; true: this signal
-/// only kills the children, also those started later, and the process goes on.
+/// only kills the children, also those started later, and the process continues.
 void remove_temporary_files_on_signals(std::function<bool(int signal)> handled = {});
 
 /// The same at once, without a signal: only _exit may follow.

@@ -38,7 +38,8 @@ class ModelMemory {
  public:
   ModelMemory(const ModelSimulation& run, Machine& machine)
       : image_(machine.image(run.machine.home())), places_(run.stream.places) {
-    if (image_.size() < static_cast<std::size_t>(places_.bytes))  // outputs that nothing writes, inputs nobody reads
+    if (image_.size() <
+        static_cast<std::size_t>(places_.bytes))  // outputs that nothing writes, inputs that nothing reads
       image_.resize(static_cast<std::size_t>(places_.bytes));
   }
   void put(std::int64_t address, const std::vector<std::uint8_t>& bytes) {

@@ -34,7 +34,7 @@ std::vector<int> dead_ranks() {
 
 bool all_ranks_live() {
   int live = dead_ranks().empty() ? 1 : 0;
-  return MPIX_Comm_agree(MPI_COMM_WORLD, &live) == MPI_SUCCESS && live == 1;  // an error: one died that nobody knew of
+  return MPIX_Comm_agree(MPI_COMM_WORLD, &live) == MPI_SUCCESS && live == 1;  // an error: an unknown death
 }
 
 #else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Ranks that die. An MPI with fault tolerance tells the others, which go on: ULFM (Bland, Bouteiller, Herault, Bosilca,
-// Dongarra, "Post-failure recovery of MPI communication capability", IJHPCA 27(3), 2013), the functions
+// Ranks that die. An MPI with fault tolerance tells the others, which continue: ULFM (Bland, Bouteiller, Herault,
+// Bosilca, Dongarra, "Post-failure recovery of MPI communication capability", IJHPCA 27(3), 2013), the functions
 // MPIX_Comm_failure_* of Open MPI 5 under `mpirun --with-ft ulfm`. Without it the launcher ends all ranks.
 
 #include <vector>

@@ -79,7 +79,7 @@ void be_worker(const jobs::Plan& plan, jobs::JobStore& store, const jobs::WorkOp
     const double asked = seconds_now();
     const int sent = MPI_Send(&report, sizeof report, MPI_BYTE, 0, to_manager, MPI_COMM_WORLD);
     const auto order = sent == MPI_SUCCESS ? next_order() : std::nullopt;
-    if (!order) MPI_Abort(MPI_COMM_WORLD, static_cast<int>(Exit::limit));  // nobody hands out jobs any more
+    if (!order) MPI_Abort(MPI_COMM_WORLD, static_cast<int>(Exit::limit));  // no rank distributes jobs any more
     if (order->job == no_job) break;
     report = Report{order->job, 0, order->attempt, seconds_now() - asked, {}};
     const jobs::Job& job = plan.jobs[static_cast<std::size_t>(order->job)];
@@ -211,7 +211,7 @@ class Manager {
       end_.problems.push_back(error("a process for a job cannot be started: " + problem));
   }
 
-  /// One job to each idle worker; while there are plenty, one more, so that nobody waits for us.
+  /// One job to each idle worker; while there are plenty, one more, so that no rank waits for this one.
   void hand_out() {
     for (const std::size_t load : {0U, 1U})
       for (std::size_t number = 1; number < workers_.size() && end_.problems.empty(); ++number) {

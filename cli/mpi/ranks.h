@@ -2,7 +2,7 @@
 #pragma once
 // Jobs of a plan on the ranks of an MPI program. Rank 0 hands them out, one at a time, and does some itself; each rank
 // records what it did in its own file. When a rank dies what is recorded is kept: the launcher ends all ranks, or an
-// MPI with fault tolerance lets them go on and do its jobs again (cli/mpi/deaths.h).
+// MPI with fault tolerance lets them continue and do its jobs again (cli/mpi/deaths.h).
 
 #include "jobs/work.h"
 

@@ -27,7 +27,7 @@ class BandPaths {
   /// between them.
   std::vector<std::size_t> with_only_reader(const std::vector<std::size_t>& path) const;
 
-  /// With the chains whose results nobody outside of the path reads; the path itself: there are none.
+  /// With the chains whose results nothing outside of the path reads; the path itself: there are none.
   std::vector<std::size_t> with_own_producers(const std::vector<std::size_t>& path) const;
 
  private:

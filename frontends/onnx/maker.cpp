@@ -28,7 +28,7 @@ Refused defect(const Diagnostics& problems, const std::string& statement) {
   return {fmt::format("{} in `{}`", problems.empty() ? "" : problems.front().message, statement), ""};
 }
 
-/// Why an import that needs these values cannot go on.
+/// Why an import that needs these values fails.
 Refused unknown(const Value& value, const std::string& what) {
   if (value.drawn)
     return {what + " is a constant whose values the file does not have", "bring the file of its weights"};

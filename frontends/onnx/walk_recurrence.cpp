@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loop and Scan as a recurrence: the body is imported once, over values of one step that nobody knows, and its
+// Loop and Scan as a recurrence: the body is imported once, over unknown values of one step, and its
 // statements become those of all steps (frontends/onnx/steps.h). A body that needs more, such as shapes that change
 // from step to step or a slice at the step's number, is refused here, and unrolled by the caller.
 

@@ -165,7 +165,7 @@ std::optional<std::int64_t> Walk::known_number(const std::string& name) const {
   return found->second.values->get(0).integer;
 }
 
-/// What the body or the graph states of a result that no step makes; sizes that nobody states are 0, as in ONNX
+/// What the body or the graph states of a result that no step makes; sizes that are not stated are 0, as in ONNX
 /// Runtime. Nothing: its type is not stated.
 std::optional<Value> Walk::stated_result(const Declared& of_body, const std::string& stacked, std::int64_t axis) const {
   if (const auto outside = declared_.find(stacked); outside != declared_.end() && outside->second->dtype)

@@ -95,7 +95,7 @@ class Chains {
     return dims;
   }
 
-  /// Dims over which the nest of a statement of the chain loops above the line where the chain goes on.
+  /// Dims over which the nest of a statement of the chain loops above the line where the chain continues.
   void add_tiled_dims(std::size_t s, std::size_t end) {
     const IterationDomain& domain = kernel_.statements[s].domain;
     for (std::size_t l = 0; l < end; ++l) {

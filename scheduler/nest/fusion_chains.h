@@ -9,7 +9,7 @@
 
 namespace isamap {
 
-/// Why a chain cannot go on with this fusion; nothing: it can. `found`: the fusions of all statements before its
+/// Why a chain cannot continue with this fusion; nothing: it can. `found`: the fusions of all statements before its
 /// producer, and those of the producer itself that were found before this one.
 ///
 /// The consumer runs where its chain begins, once for each tile. So it must not depend on a statement between the two

@@ -117,7 +117,7 @@ class ThreadExecutor final : public Executor {
   }
 
  private:
-  /// A model that nobody else uses meanwhile; it is given back.
+  /// A model for one thread at a time; it is given back.
   class Lent {
    public:
     explicit Lent(ThreadExecutor& from) : from_(from) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Points of one batch are evaluated concurrently and told in the order in which they were asked, so a strategy sees the
 // same results for any number of workers. What is likely to be asked next is evaluated ahead by workers that would be
-// idle; nobody sees it unless it is asked.
+// idle; it has no effect unless it is asked.
 
 #include <fmt/format.h>
 

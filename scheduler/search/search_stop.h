@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Whether a search goes on: asked every few tens of milliseconds by the thread that searches, known to all workers.
+// Whether a search continues: asked every few tens of milliseconds by the thread that searches, known to all workers.
 
 #include <atomic>
 #include <chrono>

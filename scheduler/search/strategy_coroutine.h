@@ -59,10 +59,10 @@ class SearchCoroutine {
  public:
   struct promise_type {
     std::vector<Point> asked;
-    const Ahead* ahead = nullptr;  ///< of the coroutine, until it goes on
+    const Ahead* ahead = nullptr;  ///< of the coroutine, until it resumes
     Costs answers;
     std::size_t count = 0;             ///< of points to be made; 0: those of `asked`
-    const PointMaker* make = nullptr;  ///< of the coroutine, until it goes on
+    const PointMaker* make = nullptr;  ///< of the coroutine, until it resumes
     std::vector<EvaluatedPoint> legal;
     SearchCoroutine get_return_object() {
       return SearchCoroutine(std::coroutine_handle<promise_type>::from_promise(*this));

@@ -37,7 +37,8 @@ void add_literal(std::string& text, const std::string& s) {
   }
 }
 
-/// Does text that begins so go on inside of the arguments of a template, `store<8, `? An operator has spaces around it.
+/// Does text that begins so continue inside of the arguments of a template, `store<8, `? An operator has spaces around
+/// it.
 bool is_template_argument(const std::string& before) {
   std::string open;
   for (std::size_t i = 0; i < before.size(); ++i) {

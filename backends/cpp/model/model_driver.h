@@ -14,7 +14,7 @@ struct TracedArray {
 
 /// A main for the unit compiled with NAME_PROFILE: `driver DIRECTORY MIN_SECONDS` opens "weights", reads the sizes and
 /// the bytes of inputs and outputs from "sizes" and input N from "N.in", runs once with an arena of NaN that ends at a
-/// page nobody may touch, writes the traced arrays of each part to "trace" and output N to "N.out", repeats the run
+/// page without access, writes the traced arrays of each part to "trace" and output N to "N.out", repeats the run
 /// until MIN_SECONDS are spent, and writes "seconds S" (the median of one run), "arena BYTES" and "part N S" for each
 /// part to "result". MIN_SECONDS below 0: one run, which is traced in the arena with the page behind it, and no times.
 std::string model_driver_text(const ModelUnit& unit, const ModelProgram& model,

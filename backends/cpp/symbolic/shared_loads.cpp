@@ -109,7 +109,7 @@ class WrittenOut {
     }
     const Slot slot = slot_of(call.operands[0]);
     held_[slot] = static_cast<int>(found - keys_.begin());
-    return unread_.insert(slot).second;  // else a load of a part of the register, or one that nobody reads
+    return unread_.insert(slot).second;  // else a load of a part of the register, or one that is not read
   }
   bool take_sum(const Call& call) {
     if (!updates(model_.instruction(call.instruction), call) || !call.masks.empty() ||

@@ -20,7 +20,7 @@ EMULATION_API void expect(std::uint32_t at, long bytes);
 /// Until the phase of this parity has ended: one that is not the running one's.
 EMULATION_API void until(std::uint32_t at, int parity);
 
-/// An operation that the counter waits for: now, or when somebody waits.
+/// An operation that the counter waits for: now, or when a thread waits.
 EMULATION_API void deliver_to(Counter& counter, std::function<void()> operation);
 
 template <class Map>

@@ -12,8 +12,8 @@ EMULATION_API void release(Meeting& meeting);
 /// What several threads do together: with what each of them brought, and the first of them.
 using Joint = std::function<void(void* const* at, Thread* threads)>;
 
-/// The last of `instances` neighbouring threads does `body(what all brought)`, then all go on. No template: a printed
-/// file has hundreds of these.
+/// The last of `instances` neighbouring threads does `body(what all brought)`, then all continue. No template: a
+/// printed file has hundreds of these.
 EMULATION_API void do_together(int instances, const char* what, void* mine, const Joint& body);
 template <class Arguments, class Body>
 void together(int instances, const char* what, Arguments& mine, Body body) {

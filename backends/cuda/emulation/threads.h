@@ -72,7 +72,7 @@ struct Position {
 
 /// What one thread did to a byte and how far the block, and its warp, had synchronised then.
 struct Touch {
-  int thread = -1;  ///< -1: nobody, -2: several that only read
+  int thread = -1;  ///< -1: none, -2: several that only read
   unsigned block_epoch = 0, warp_epoch = 0, part_epoch = 0;
   unsigned fences = 0;  ///< writes: those that the thread had issued
   unsigned time = 0;    ///< of the block: how many arrivals at counters came before
@@ -200,7 +200,7 @@ EMULATION_API void watch_faults();
 // Fibers -------------------------------------------------------------------------------------------------------------
 
 EMULATION_API void switch_to_scheduler();
-/// Until somebody releases this thread.
+/// Until another thread releases this one.
 EMULATION_API void wait(const char* what);
 EMULATION_API void run_thread();
 

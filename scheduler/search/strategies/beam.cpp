@@ -40,7 +40,7 @@ class Expansion {
 
  private:
   int at() const { return point_.choice[decision_]; }
-  /// 1, -1, 2, -2, .. or their negatives, in the domain: behind the end of one side the other one goes on alone.
+  /// 1, -1, 2, -2, .. or their negatives, in the domain: behind the end of one side the other one continues alone.
   int distance(int number) const {
     const int below = at(), above = labels_ - 1 - at(), both = std::min(below, above);
     if (number >= 2 * both) return (above > below ? 1 : -1) * (number - both + 1);
