@@ -153,6 +153,7 @@ class EndMasks {
   /// A move to a local array that writes zeros behind what it takes needs no mask: it takes the positions that are
   /// left, of which there are some.
   bool end_move(Call& call, std::size_t d, const AffineExpr& first) {
+    if (!call.operands[0].buffer.valid()) return false;  // a prefetch
     const Instruction& move = model_.instruction(call.instruction);
     const auto& range = move.ranges[d];
     const Buffer& to = block_.program.buffers[call.operands[0].buffer.index()];

@@ -60,6 +60,7 @@ class TermLoop {
 
   /// False: the call does something else.
   bool add(const Call& call) {
+    if (!call.operands[0].buffer.valid()) return true;  // a prefetch
     const Instruction& instruction = model_.instruction(call.instruction);
     const Buffer& written = buffer_of(call.operands[0]);
     if (written.slots < 0 || written.role == BufferRole::argument) return false;

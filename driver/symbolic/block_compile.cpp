@@ -335,10 +335,12 @@ std::vector<GuardedSchedule> any_version(const std::vector<GridCandidate>& candi
   return {{static_cast<std::size_t>(legal - candidates.begin())}};
 }
 
-std::vector<SizeSample> samples_of(const VersionQuestion& question, const std::vector<GuardedSchedule>& versions) {
+/// `best` is 0 where the schedules are given and no others were searched.
+std::vector<SizeSample> samples_of(const VersionQuestion& question, const std::vector<GuardedSchedule>& versions,
+                                   bool given) {
   std::vector<SizeSample> samples;
   for (std::size_t s = 0; s < question.samples.size(); ++s) {
-    SizeSample sample{question.samples[s], std::numeric_limits<double>::max(), 0,
+    SizeSample sample{question.samples[s], given ? 0 : std::numeric_limits<double>::max(), 0,
                       serving(versions, question.samples[s])};
     for (const auto& costs : question.costs) sample.best = std::min(sample.best, costs[s]);
     sample.cycles = question.costs[versions[sample.version].schedule][s];
@@ -677,9 +679,7 @@ class BlockCompiler {
     ask_about(candidate, question);
   }
   bool link(const VersionQuestion& question, const std::vector<GuardedSchedule>& versions) {
-    result_.samples = samples_of(question, versions);
-    if (is_written())
-      for (SizeSample& sample : result_.samples) sample.best = 0;  // no others were searched
+    result_.samples = samples_of(question, versions, is_written());
     SymbolicProgram program;
     program.kernel = kernel_;
     for (std::size_t v = 0; v < versions.size(); ++v) {

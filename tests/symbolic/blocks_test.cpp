@@ -24,6 +24,7 @@
 #include "program/masked_blocks.h"
 #include "program/packed_constants.h"
 #include "program/shared_copies.h"
+#include "program/skipped_terms.h"
 #include "program/tile_loops.h"
 #include "support/allocate.h"
 #include "tests/every.h"
@@ -366,6 +367,45 @@ TEST(SymbolicBlocks, TermsOutsideAnImageAreSkipped) {
     ASSERT_TRUE(compiled.program) << render(compiled.problems);
     for (const Block& block : compiled.program->grids[0].blocks) EXPECT_TRUE(block.skipped.empty());
   }
+}
+
+/// A prefetch writes nothing, and does no harm outside.
+TEST(SymbolicBlocks, TermsOfLoopsWithPrefetchesAreSkipped) {
+  const HardwareModel model = machine_of_file("x86_avx512");
+  const SymbolicKernel kernel = symbolic_kernel(R"(kernel: rows
+dims: {H: {min: 3, max: 40, likely: 12}}
+tensors: {I: {shape: [H, 16, 8]}, F: {shape: [3, 3, 8, 32]}, O: {shape: [H - 2, 14, 32]}}
+compute:
+  - O[p,q,k] += I[p+r,q+s,c] * F[r,s,c,k]
+)");
+  const auto bound = isamap::bind(kernel, {{"H", 12}});
+  ASSERT_TRUE(bound) << render(bound.diagnostics());
+  const auto schedule = parse_schedule(R"(schedule: rows
+kernel: rows
+target: x86_avx512
+nest:
+  - for p by 1
+  - for q by 7
+  - stage O in vec
+  - for c by 1
+  - stage F in l1 ahead 1
+  - for r by 1
+  - for s by 1
+  - stage F in vec
+  - for q by 1 unroll
+  - stage I in vec
+  - for k by 16 unroll
+  - do s0 with fma_f32(j=k)
+)",
+                                       "s.yaml", *bound, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, *bound, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  const auto skipped = skipped_terms(*program, model, bound->statements[0].reads[0].tensor);
+  ASSERT_EQ(skipped.size(), 2U) << print(*program, model);
+  std::set<std::size_t> dims;
+  for (const auto& [variable, terms] : skipped) dims.insert(terms.dim);
+  EXPECT_EQ(dims, (std::set<std::size_t>{0, 2})) << "rows and channels";
 }
 
 const std::string row_sums = R"(kernel: row_sums
