@@ -137,7 +137,8 @@ Diagnostics unknown_names(const importing::ModelFile& file, const ModelOptions& 
   };
   for (const auto& [name, size] : options.sizes) {
     check(name, sizes, "free size");
-    if (size < 0) problems.push_back(error(fmt::format("the size {}={} is negative", name, size)));
+    if (size < 0)
+      problems.push_back(error(fmt::format("the size {}={} is negative", name, size), "sizes are 0 or more"));
   }
   for (const auto& [name, value] : options.fix) check(name, inputs, "input");
   for (const auto& [name, value] : options.values) check(name, inputs, "input");

@@ -10,6 +10,7 @@
 
 #include "frontends/onnx/maker.h"
 #include "frontends/onnx/positions.h"
+#include "support/arithmetic.h"
 
 namespace isamap::importing {
 namespace {
@@ -180,8 +181,9 @@ void make_concat(Maker& m) {
   for (std::size_t i = 0; i < m.count(); ++i) {
     Sizes same = m.shape(i);
     if (same.size() != shape.size()) throw contradiction("its inputs have different numbers of dimensions");
-    shape[axis] += same[axis];
-    same[axis] = shape[axis];
+    const auto joined = checked_add(shape[axis], same[axis]);
+    if (!joined) throw contradiction("the sizes that it joins add up to 2^63 or more", "sizes are below 2^63");
+    same[axis] = shape[axis] = *joined;
     if (same != shape || m.dtype(i) != m.dtype(0)) throw contradiction("its inputs do not fit together", "");
   }
   m.result("Y", 0, m.dtype(0), shape);

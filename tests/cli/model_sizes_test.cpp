@@ -294,6 +294,21 @@ TEST_F(ModelSizes, NamesThatSpellSumsAreSums) {
       << stated.err;
 }
 
+TEST_F(ModelSizes, SizesThatDoNotFitAreToldWithAHint) {
+  const Folder folder;
+  const std::string model = folder.write("m.onnx", grown_cache("past + n"));
+  const auto told = [&](const std::string& sizes) {
+    const Said said = isamap({"run", model, "--target", "x86_avx2", "--sizes", sizes});
+    EXPECT_EQ(said.code, 1) << said.err;
+    return said.err;
+  };
+  EXPECT_EQ(told("past=3,n=-1"), model + ": the size n=-1 is negative\n  hint: sizes are 0 or more\n");
+  const std::string sum = told("past=9223372036854775807,n=2");
+  EXPECT_NE(sum.find("node 0 (Concat): the sizes that it joins add up to 2^63 or more\n  hint: sizes are below 2^63\n"),
+            std::string::npos)
+      << sum;
+}
+
 /// A name in which a word is no size is a name.
 TEST_F(ModelSizes, NamesThatLookLikeSumsAreNames) {
   const Folder folder;

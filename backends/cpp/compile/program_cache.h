@@ -31,7 +31,8 @@ std::optional<std::string> read_from_cache(const std::string& key);
 void write_to_cache(const std::string& key, const std::string& content);
 
 /// One process, and one thread of it, at a time holds the lock of a key: what takes seconds to make is made once, and
-/// read by those that waited. After `seconds` of waiting, or without a cache, they go on alike, which costs time only.
+/// read by those that waited. After `seconds` of waiting, or without a cache, they continue all the same, which costs
+/// time only.
 class CacheLock {
  public:
   CacheLock(const std::string& key, double seconds);
