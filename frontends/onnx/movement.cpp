@@ -455,7 +455,7 @@ void make_center_crop_pad(Maker& m) {
 void make_gather(Maker& m) {
   const std::size_t axis = m.axis(m.integer("axis", 0), m.shape(0).size());
   const std::int64_t size = m.shape(0)[axis];
-  if (!m.in(1).values || m.in(1).values->count() > max_listed) return gather_values(m);
+  if (!m.in(1).values) return gather_values(m);
   Sizes from = m.integers(1, "the positions");
   for (std::int64_t& at : from) {
     if (at < -size || at >= size) throw contradiction(fmt::format("position {} of a dimension of {}", at, size));
@@ -463,14 +463,20 @@ void make_gather(Maker& m) {
   }
   const Sizes& of_index = m.shape(1);
   Sizes shape = m.shape(0);
-  shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
-  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), of_index.begin(), of_index.end());
+  const auto at = shape.begin() + static_cast<std::ptrdiff_t>(axis);
+  shape.insert(shape.erase(at), of_index.begin(), of_index.end());
+  Names to = iterators(shape.size());
+  const auto first = to.begin() + static_cast<std::ptrdiff_t>(axis);
+  const auto last = first + static_cast<std::ptrdiff_t>(of_index.size());
+  const auto place = affine_text(from, of_index, Names(first, last));
+  if (!place && static_cast<std::int64_t>(from.size()) > max_listed) return gather_values(m);
   m.result("Y", 0, m.dtype(0), shape);
-  if (from.empty()) {
-    const Names i = iterators(shape.size());
-    return m.say(access("Y", i) + " = 0", extents_of(i, shape));
-  }
-  say_positions(m, "Y", "X0", axis, from, of_index.size());
+  if (from.empty()) return m.say(access("Y", to) + " = 0", extents_of(to, shape));
+  if (!place) return say_positions(m, "Y", "X0", axis, from, of_index.size());
+  const std::string target = access("Y", to);
+  const Extents extents = extents_of(to, shape);
+  *to.insert(to.erase(first, last), *place);
+  m.say(target + " = " + access("X0", to), extents);
 }
 
 /// The elements along an axis, or of all in a row, at which a known condition holds.

@@ -63,6 +63,26 @@ std::string text_of(const Piece& piece, const std::string& iterator) {
   return piece.divisor == 1 ? sum : fmt::format("({})/{}", sum, piece.divisor);
 }
 
+std::optional<std::string> affine_text(const std::vector<std::int64_t>& positions, const Sizes& of,
+                                       const Names& names) {
+  if (positions.empty()) return std::nullopt;
+  std::vector<std::int64_t> strides(of.size(), 1), factors(of.size(), 0);  // of a dimension of 1: none
+  for (std::size_t d = of.size(); d-- > 0;) {
+    if (d + 1 < of.size()) strides[d] = strides[d + 1] * of[d + 1];
+    if (of[d] > 1) factors[d] = positions[static_cast<std::size_t>(strides[d])] - positions.front();
+  }
+  for (std::size_t n = 0; n < positions.size(); ++n) {
+    std::int64_t position = positions.front();
+    for (std::size_t d = 0; d < of.size(); ++d)
+      position += factors[d] * (static_cast<std::int64_t>(n) / strides[d] % of[d]);
+    if (position != positions[n]) return std::nullopt;
+  }
+  std::string text = std::to_string(positions.front());
+  for (std::size_t d = 0; d < of.size(); ++d)
+    if (factors[d] != 0) text += fmt::format(" + {}*{}", factors[d], names[d]);
+  return text;
+}
+
 Names digits_of(const std::string& f, const Sizes& sizes, std::size_t count) {
   Names digits;
   for (std::size_t d = 0; d < count; ++d) {

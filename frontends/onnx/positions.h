@@ -2,6 +2,7 @@
 #pragma once
 // A dimension whose elements come from known positions: the list becomes few statements with affine reads.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ struct Piece {
 /// The fewest pieces found: one floor division where it fits, else runs of equal strides.
 std::vector<Piece> pieces_of(const std::vector<std::int64_t>& positions);
 std::string text_of(const Piece& piece, const std::string& iterator);
+
+/// Positions that are an affine function of their own places in a list of the shape `of`, whatever its length:
+/// `0 + 11*i + 1*k` of iterators i, j, k. Nothing: they are not.
+std::optional<std::string> affine_text(const std::vector<std::int64_t>& positions, const Sizes& of, const Names& names);
 
 /// `(f/stride)%size` for each of the first `count` sizes: the place of element f of them as one dimension.
 Names digits_of(const std::string& f, const Sizes& sizes, std::size_t count);

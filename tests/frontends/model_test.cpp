@@ -690,6 +690,38 @@ TEST_F(ModelTest, MovesAndPositions) {
   expect_near(run(sliced, {x}), backwards);
 }
 
+/// Elements of a flattened tensor at positions that are known, however many, and affine in their own place: a move.
+/// This is how masks are looked up by exporters of transformers.
+TEST_F(ModelTest, KnownAffinePositionsAreMoves) {
+  std::vector<std::int64_t> straight, turned;
+  for (std::int64_t i = 0; i < 7; ++i)
+    for (std::int64_t j = 0; j < 3; ++j)
+      for (std::int64_t k = 0; k < 10; ++k) {
+        straight.push_back(10 * i + k);
+        turned.push_back(j == 1 ? 69 - 10 * i - k : 10 * i + k);
+      }
+  const auto graph = [](const std::vector<std::int64_t>& positions) {
+    return input("x", {7, 10}) + constant("all", {1}, {-1}) + constant("p", {7, 3, 10}, positions) +
+           node("Reshape", {"x", "all"}, "f") + node("Gather", {"f", "p"}, "g") + node("Relu", {"g"}, "y") +
+           output("y", {});
+  };
+  const TensorData x = data_like({7, 10});
+  for (const auto& positions : {straight, turned}) {
+    Reals expected;
+    for (const std::int64_t position : positions) expected.push_back(std::max(x.get(position).real, 0.0));
+    expect_near(run(graph(positions), {x}), expected);
+    EXPECT_EQ(shape_, (Shape{7, 3, 10}));
+  }
+  const auto moves = import(graph(straight));
+  ASSERT_TRUE(moves);
+  const Model composed_moves = composed(*moves);
+  ASSERT_EQ(composed_moves.kernel.statements.size(), 1U) << print(composed_moves.kernel);
+  EXPECT_EQ(print(composed_moves.kernel.statements[0].reads[0].index[0]), "i");
+  std::vector<std::int64_t> beyond = straight;
+  beyond.back() = 70;
+  EXPECT_NE(problems(graph(beyond)).find("position 70 of a dimension of 70"), std::string::npos);
+}
+
 TEST_F(ModelTest, Recurrence) {
   const TensorData x = data_like({3, 1, 2}), w = data_like({1, 2, 2}, 1), r = data_like({1, 2, 2}, 2);
   double state[2] = {0, 0};
