@@ -56,7 +56,9 @@ void substitute_all(Computation& s, const std::map<std::string, AffineExpr>& by)
   std::for_each(s.domain.faces.begin(), s.domain.faces.end(), change);
 }
 
-void split(Computation& s, std::size_t at, std::int64_t divisor) {
+}  // namespace
+
+void split_dim(Computation& s, std::size_t at, std::int64_t divisor) {
   std::vector<Dim>& dims = s.domain.dims;
   Dim high = dims[at], low = dims[at];
   const std::string name = high.name;
@@ -74,8 +76,6 @@ void split(Computation& s, std::size_t at, std::int64_t divisor) {
   substitute_all(s, {{name, divisor * AffineExpr::dim(high.name) + AffineExpr::dim(low.name)}});
 }
 
-}  // namespace
-
 Kernel with_split_dims(Kernel kernel) {
   if (!kernel.repeats.empty()) return kernel;
   for (Computation& s : kernel.statements)
@@ -83,7 +83,7 @@ Kernel with_split_dims(Kernel kernel) {
       if (const Dim& dim = s.domain.dims[d]; const auto divisor = dim.kind == DimKind::reduction
                                                                       ? divisor_of(s, dim, kernel.tensors)
                                                                       : divisor_of_place(s, dim, kernel.tensors))
-        split(s, d, *divisor);
+        split_dim(s, d, *divisor);
   return kernel;
 }
 

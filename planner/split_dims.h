@@ -14,6 +14,9 @@
 
 namespace isamap {
 
+/// Dim `at`, whose extent `divisor` divides, becomes two: the quotient, and the remainder inside of it.
+void split_dim(Computation& statement, std::size_t at, std::int64_t divisor);
+
 /// Statements in steps of a recurrence are left as they are.
 Kernel with_split_dims(Kernel kernel);
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <set>
 
+#include "driver/symbolic/product_axes.h"
 #include "driver/symbolic/symbolic_model.h"
 #include "driver/symbolic/values_of_sizes.h"
 #include "frontends/lifted_sizes.h"
@@ -86,12 +87,14 @@ bool begins_with(const TensorData& large, const TensorData& small) {
   return true;
 }
 
-/// Constants that reads beyond their shape, or statements that write all of them, would see the extent of.
-bool extent_matters(const Kernel& kernel, std::size_t tensor) {
+/// Constants of which reads beyond their shape, or at computed places along an axis that grows, would see the extent.
+bool extent_matters(const Kernel& kernel, std::size_t tensor, const std::set<std::size_t>& grown) {
   if (kernel.tensors[tensor].outside) return true;
   for (const Computation& statement : kernel.statements)
     for (const Access& read : statement.reads)
-      if (read.tensor.index() == tensor && (read.outside || read.computed)) return true;
+      if (read.tensor.index() == tensor &&
+          (read.outside || (read.computed && grown.contains(static_cast<std::size_t>(read.computed->axis)))))
+        return true;
   return false;
 }
 
@@ -242,9 +245,12 @@ struct Findings {
   std::vector<std::vector<SeenValue>> seen;  ///< by sample
 };
 
+/// By constant, its axes whose extents depend on the sizes.
+using GrownAxes = std::map<std::size_t, std::set<std::size_t>>;
+
 /// Compares the constants with those of the largest sizes, and gives them their shape.
 std::optional<Diagnostic> made_one_table(SampledModel& sampled, std::size_t n, const std::vector<TensorData>& constants,
-                                         std::set<std::size_t>& grown, Findings& found) {
+                                         GrownAxes& grown, Findings& found) {
   const std::size_t most = largest_of(sampled.sizes);
   if (auto problem = different(sampled.models[n], sampled.models[most], sampled.sizes[n], sampled.sizes[most]))
     return problem;
@@ -256,21 +262,22 @@ std::optional<Diagnostic> made_one_table(SampledModel& sampled, std::size_t n, c
       return error(fmt::format("the constant {} is another one at {} than at {}", kernel.tensors[t].name,
                                shown(sampled.sizes[n]), shown(sampled.sizes[most])),
                    "bind a size with --sizes");
-    if (kernel.tensors[t].shape == sampled.constants[t].shape) continue;
-    kernel.tensors[t].shape = sampled.constants[t].shape;
-    grown.insert(t);
+    const std::vector<std::int64_t>& most_shape = sampled.constants[t].shape;
+    for (std::size_t d = 0; d < most_shape.size(); ++d)
+      if (kernel.tensors[t].shape[d] != most_shape[d]) grown[t].insert(d);
+    kernel.tensors[t].shape = most_shape;
   }
   return std::nullopt;
 }
 
-std::optional<Diagnostic> grows_unseen(const SampledModel& sampled, const std::set<std::size_t>& grown) {
+std::optional<Diagnostic> grows_unseen(const SampledModel& sampled, const GrownAxes& grown) {
   const Kernel& kernel = sampled.models[0].kernel;
   const auto& sizes = sampled.facts.sizes;
-  for (const std::size_t t : grown) {
+  for (const auto& [t, axes] : grown) {
     if (std::any_of(sizes.begin(), sizes.end(), [](const SymbolicSize& s) { return !s.max_stated; }))
       return error(fmt::format("the constant {} grows with a size that has no maximum", kernel.tensors[t].name),
                    "state it: --dims " + sizes.front().name + "=1..512");
-    if (extent_matters(kernel, t))
+    if (extent_matters(kernel, t, axes))
       return error(fmt::format("the extent of the constant {} depends on the sizes", kernel.tensors[t].name),
                    "bind a size with --sizes");
   }
@@ -284,7 +291,7 @@ Result<SampledModel> sampled_at(const SizeFacts& facts, std::vector<Bindings> si
   sampled.models.resize(sampled.sizes.size());
   found.seen.resize(sampled.sizes.size());
   std::optional<Diagnostic> problem;
-  std::set<std::size_t> grown;  // constants whose shape depends on the sizes
+  GrownAxes grown;
   const std::size_t most = largest_of(sampled.sizes);
   for (std::size_t k = 0; k < sampled.sizes.size(); ++k) {
     const std::size_t n = k == 0 ? most : k <= most ? k - 1 : k;  // the largest sizes first
@@ -404,11 +411,33 @@ SampledModel with_deciding_sizes(SampledModel sampled, const SizeFacts& facts, c
   return sampled;
 }
 
-}  // namespace
-
-Result<SampledModel> sample_model(const SizeFacts& facts, const ModelImporter& import) {
+/// Few samples, or all where these leave an extent open.
+Result<SampledModel> at_samples(const SizeFacts& facts, const ModelImporter& import) {
   auto sampled = sampled_at(facts, sample_sizes(facts, false), import);
   if (sampled && !is_affine(*sampled)) sampled = sampled_at(facts, sample_sizes(facts, true), import);
+  return sampled;
+}
+
+ModelImporter with_split(const ModelImporter& import, const std::vector<ProductAxis>& axes) {
+  return [import, axes](const Bindings& sizes, const ValuesOfSizes& of_sizes) -> Result<Model> {
+    auto model = import(sizes, of_sizes);
+    if (model) model->kernel = with_product_axes_split(std::move(model->kernel), axes);
+    return model;
+  };
+}
+
+}  // namespace
+
+Result<SampledModel> sample_model(const SizeFacts& facts, const ModelImporter& import_as_is) {
+  ModelImporter import = import_as_is;
+  auto sampled = at_samples(facts, import);
+  while (sampled) {  // once for each factor beyond the first one
+    const std::vector<ProductAxis> axes = product_axes(sampled->models, SizeFit(sampled->sizes));
+    const Kernel& kernel = sampled->models[0].kernel;
+    if (axes.empty() || with_product_axes_split(kernel, axes) == kernel) break;
+    import = with_split(import, axes);
+    sampled = at_samples(facts, import);
+  }
   if (!sampled) return sampled;
   sampled = with_deciding_sizes(std::move(*sampled), facts, import);
   std::vector<Bindings> checked = sizes_far_from(*sampled);

@@ -30,7 +30,8 @@ struct SampledModel {
 /// largest ones. `all`: with the neighbours that show what strided windows round.
 std::vector<Bindings> sample_sizes(const SizeFacts& facts, bool all);
 
-/// Imports at sizes of at least 2, since axes of one element are left out. Constants of another shape or with other
+/// Imports at sizes of at least 2, since axes of one element are left out. Intermediates with axes whose extent is a
+/// product of sizes get an axis for each factor (product_axes.h). Constants of another shape or with other
 /// values at other sizes (tables of positions, masks) become those of the largest sizes, if those of smaller ones are
 /// their first rows. If there are other ones, all values that differ so are computed when the model runs. Errors: those
 /// of an import; models with other statements or constants at other sizes, in words.

@@ -351,6 +351,52 @@ TEST_F(ModelSizes, WhatHasNoProgramForAllSizesIsCompiledForEach) {
   EXPECT_EQ(json.value("recompiled_because", ""), "axis 0 of y is no affine expression of the sizes");
 }
 
+/// FLOAT or INT64 of axes that are symbols or numbers.
+std::string input_of_symbols(const std::string& name, const std::vector<std::string>& axes, int type = 1) {
+  using namespace onnx_bytes;
+  std::string dims;
+  for (const std::string& axis : axes)
+    dims += text(1, std::isdigit(static_cast<unsigned char>(axis[0])) ? number(1, std::stoll(axis)) : text(2, axis));
+  return text(11, text(1, name) + text(2, text(1, number(1, type) + text(2, dims))));
+}
+
+/// Rows of two sizes as one axis before a product, as exporters write linear layers: the axis has an extent of batch *
+/// seq, which no affine expression is.
+TEST_F(ModelSizes, RowsOfTwoSizesMayBeOneAxis) {
+  using namespace onnx_bytes;
+  const Folder folder;
+  const std::string model = folder.write(
+      "m.onnx",
+      onnx_bytes::model(input_of_symbols("x", {"batch", "seq", "6"}) + input("w", {6, 5}) + input("v", {5, 3}) +
+                        constant("rows", {2}, {-1, 6}) + constant("first", {2}, {0, 1}) + constant("three", {1}, {3}) +
+                        node("Reshape", {"x", "rows"}, "r") + node("MatMul", {"r", "w"}, "t") +
+                        node("Relu", {"t"}, "u") + node("MatMul", {"u", "v"}, "p") + node("Shape", {"x"}, "s") +
+                        node("Gather", {"s", "first"}, "c") + node("Concat", {"c", "three"}, "to", integer("axis", 0)) +
+                        node("Reshape", {"p", "to"}, "q", integer("allowzero", 1)) + node("Softmax", {"q"}, "y") +
+                        output("y", {unknown, unknown, 3})));
+  const auto run = [&](const std::string& dims, const std::string& sizes) {
+    return run_at_sizes(model, {"--constant", "w,v", "--dims", dims, "--sizes", sizes});
+  };
+  codes_of_one_compilation(run("batch=0..5,seq=0..40", "batch=0,1,5,seq=0,1,40"), 9);
+  codes_of_one_compilation(run("batch=2,seq=1..9", "seq=1,9"), 2);
+}
+
+/// A table for each of a batch, of which another size takes elements at places that are read: only the axis along which
+/// it is read so must be the same at all sizes.
+TEST_F(ModelSizes, TablesMayGrowAlongOtherAxesThanThatOfPlaces) {
+  using namespace onnx_bytes;
+  const Folder folder;
+  const std::string model = folder.write(
+      "m.onnx",
+      onnx_bytes::model(input_of_symbols("i", {"batch", "seq"}, 7) + constant("table", {1, 4}, {5, 2, 7, 3}) +
+                        constant("first", {1}, {0}) + constant("four", {1}, {4}) + constant("three", {1}, {3}) +
+                        node("Shape", {"i"}, "s") + node("Gather", {"s", "first"}, "b") +
+                        node("Concat", {"b", "four"}, "to", integer("axis", 0)) + node("Expand", {"table", "to"}, "e") +
+                        node("Mod", {"i", "three"}, "j") + node("GatherElements", {"e", "j"}, "y", integer("axis", 1)) +
+                        output("y", {unknown, unknown}, 7)));
+  codes_of_one_compilation(run_at_sizes(model, {"--dims", "batch=1..4,seq=1..9", "--sizes", "batch=1,3,seq=1,2,9"}), 6);
+}
+
 TEST_F(ModelSizes, AnEmittedModelTakesItsSizesAtTheCall) {
   const Folder folder;
   const std::string model = folder.write("m.onnx", open_rows_model()), out = folder / "out";
