@@ -204,26 +204,39 @@ bool all_multiples(const AffineExpr& e, std::int64_t d) {
          std::all_of(e.terms().begin(), e.terms().end(), [&](const AffineTerm& t) { return t.coefficient % d == 0; });
 }
 
-/// e in terms of one of its quotients q = n/d, of which another one is a multiple: (d*m + n)/(d*c) is (m + q)/c. Then
-/// 2*(n/3) - 4*(n/6) is 2*(q - 2*(q/2)), which is in [0, 2]. Nothing: there is no such pair.
+/// (n + d*m)/(d*c) as (q + m)/c, where q = n/d is a quotient with this name. Nothing: it is no such quotient.
+std::optional<AffineExpr> quotient_of(const AffineExpr& q, const FloorDiv& a, const FloorDiv& b) {
+  if (b.divisor <= a.divisor || b.divisor % a.divisor != 0) return std::nullopt;
+  const AffineExpr rest = *b.numerator - *a.numerator;
+  if (!all_multiples(rest, a.divisor)) return std::nullopt;
+  AffineExpr whole(rest.constant() / a.divisor);
+  for (const AffineTerm& t : rest.terms()) whole += AffineExpr::of({t.coefficient / a.divisor, t.atom});
+  return floordiv(whole + q, b.divisor / a.divisor);
+}
+
+/// e in terms of one of its quotients q = n/d, of which others are multiples: (d*m + n)/(d*c) is (m + q)/c. Then
+/// 2*(n/3) - 4*(n/6) is 2*(q - 2*(q/2)), which is in [0, 2]. The smallest divisor first: all its multiples are then
+/// divisions of one name. Nothing: there are no such quotients.
 std::optional<AffineExpr> with_quotient_named(const AffineExpr& e, Ranges& ranges) {
-  const std::vector<AffineTerm> all = divisions(e, Order::last);
-  for (const AffineTerm& small : all)
-    for (const AffineTerm& large : all) {
-      const FloorDiv &a = *division(small), &b = *division(large);
-      if (b.divisor <= a.divisor || b.divisor % a.divisor != 0) continue;
-      const AffineExpr rest = *b.numerator - *a.numerator;
-      if (!all_multiples(rest, a.divisor)) continue;
-      const auto range = bounds(AffineExpr::of({1, small.atom}), ranges);
-      if (!range || is_empty(*range)) continue;
-      AffineExpr whole(rest.constant() / a.divisor);
-      for (const AffineTerm& t : rest.terms()) whole += AffineExpr::of({t.coefficient / a.divisor, t.atom});
-      const std::string name = "#q" + std::to_string(ranges.size());
-      ranges[name] = *range;
-      const AffineExpr q = AffineExpr::dim(name);
-      return e - AffineExpr::of(small) - AffineExpr::of(large) + q * small.coefficient +
-             floordiv(whole + q, b.divisor / a.divisor) * large.coefficient;
-    }
+  std::vector<AffineTerm> all = divisions(e, Order::last);
+  std::stable_sort(all.begin(), all.end(), [](const AffineTerm& a, const AffineTerm& b) {
+    return division(a)->divisor < division(b)->divisor;
+  });
+  const std::string name = "#q" + std::to_string(ranges.size());
+  const AffineExpr q = AffineExpr::dim(name);
+  for (const AffineTerm& small : all) {
+    AffineExpr made = e - AffineExpr::of(small) + q * small.coefficient;
+    bool found = false;
+    for (const AffineTerm& large : all)
+      if (const auto of_q = quotient_of(q, *division(small), *division(large))) {
+        made += *of_q * large.coefficient - AffineExpr::of(large);
+        found = true;
+      }
+    const auto range = found ? bounds(AffineExpr::of({1, small.atom}), ranges) : std::nullopt;
+    if (!range || is_empty(*range)) continue;
+    ranges[name] = *range;
+    return made;
+  }
   return std::nullopt;
 }
 

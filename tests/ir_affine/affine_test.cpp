@@ -107,6 +107,7 @@ TEST(Affine, BoundsCancelSharedNames) {
   EXPECT_EQ(bounds(parsed("2*(i/3%2)"), ranges), (Interval{0, 2}));
   EXPECT_EQ(bounds(parsed("2*((j + i/2)%2)"), ranges), (Interval{0, 2}));
   EXPECT_EQ(bounds(parsed("i - 4*(i/4) + 10*j"), ranges), (Interval{-30, 53}));
+  EXPECT_EQ(bounds(parsed("32*(i/4%2) + i/64"), ranges), (Interval{0, 33}));
   EXPECT_EQ(bounds(parsed("i + x"), ranges), std::nullopt);
   EXPECT_EQ(bounds(parsed("i + none"), ranges), (Interval{0, -1}));
 }
