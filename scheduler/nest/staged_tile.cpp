@@ -298,7 +298,7 @@ std::vector<LayoutDigit> blocked_layout(const Pairing& p, int access, const Oper
   for (const AffineExpr& form : natural_forms(a)) {
     const auto names = form.names();
     if (std::none_of(names.begin(), names.end(), is_looped)) {
-      place(form);
+      place(names.size() == 1 ? AffineExpr::dim(*names.begin()) : form);  // of 2*p no places between two
       continue;
     }
     for (const std::string& n : names) {

@@ -97,6 +97,12 @@ TEST(Routes, TransposedFactorMustBePackedAndSaysWhy) {
   EXPECT_TRUE(said) << b.reasons.front();
 }
 
+/// Between two steps of 2*p lie elements that other statements write: the copy holds none of them.
+TEST(Routes, ACopyOfASpacedOutputHoldsNoPlacesBetween) {
+  const FoundRoutes y = find("Y[2*p,2*q] += W[c] * X[c,p,q]", "p=20,q=3,c=7", "", "x86_avx512", "fma_f32_bcast", 0);
+  EXPECT_EQ(y.routes, (Texts{"ram [p/16, q, p%16] -> vec"}));
+}
+
 TEST(Routes, GroupsOfBytesNeedPanels) {
   const FoundRoutes b =
       find("C[i,j] += A[i,k] * B[k,j]", "i=5,j=32,k=10", "A=u8,B=s8,C=s32", "x86_avx512_vnni", "dpbusd_bcast", 2);
