@@ -408,7 +408,9 @@ Result<Nodes> StageLowering::start_tile(const Stage& s, std::size_t at, const Ti
     return Nodes{};
   }
   return per_instance(s, at, tile, scope, [&](const TileLayout* part) {
-    return fill_tile(lowering_, tile, identity(), tile.slots >= 0, part);
+    auto filled = fill_tile(lowering_, tile, identity(), tile.slots >= 0, part);
+    if (filled) *filled = shared_copy(lowering_, std::move(*filled));
+    return filled;
   });
 }
 

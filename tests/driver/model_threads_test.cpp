@@ -92,7 +92,7 @@ void ModelThreads::every_part_is_as_the_interpreter_says(Every every) {
     if (every.skips()) continue;
     const HardwareModel on = machine(threads, "0cycles");
     if (on.name.empty()) GTEST_SKIP() << "no machine with threads runs on this processor";
-    EXPECT_NE(text_of(model_, on, data_).find("+= team.members"), std::string::npos) << "no part is distributed";
+    EXPECT_NE(text_of(model_, on, data_).find("team.number / team.members"), std::string::npos) << "no part is distributed";
     const ModelRun run = run_model(model_, compiled(model_, on), on, data_, {});
     ASSERT_EQ(run.code, Exit::ok) << threads << ": " << render(run.problems);
     EXPECT_TRUE(run.whole);
@@ -205,7 +205,7 @@ void ModelThreads::bands_on_a_team(const std::vector<int>& teams) {
       ASSERT_TRUE(linked);
       const auto unit = print_model(*linked, on);
       ASSERT_TRUE(unit) << render(unit.diagnostics());
-      distributed += unit->text.find("+= team.members") != std::string::npos ? 1 : 0;
+      distributed += unit->text.find("team.number / team.members") != std::string::npos ? 1 : 0;
       const ModelRun run = run_model(*model, made, on, *data, {});
       EXPECT_EQ(run.code, Exit::ok) << threads << ": " << render(run.problems);
       EXPECT_TRUE(run.whole);

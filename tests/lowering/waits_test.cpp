@@ -98,6 +98,24 @@ TEST(Waits, ThreadsMakeTheirPartsOfACopySideBySide) {
   EXPECT_LT(copying(two_cores(), {copy, distributed, "for j by 48"}), 0.7 * alone);
 }
 
+/// Sums that are complete in several visits begin with zeros in memory, which one thread would set alone.
+TEST(Waits, ThreadsBeginSumsInMemorySideBySide) {
+  const Kernel kernel = formula("C[i,j] += A[i,k] * B[k,j]", "i=64,k=128,j=512");
+  const Schedule schedule = schedule_of({"stage C in ram as [j/64, i, j%64]", "for j by 256 on core", "for k by 64",
+                                         "for j by 64", "for i by 4", "stage C in vec", "for k by 1", "stage B in vec",
+                                         "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"});
+  const auto program = lower(schedule, kernel, two_cores());
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  int loops = 0;
+  for (const Node& node : program->body)
+    if (const auto* loop = std::get_if<Loop>(&node.is)) {
+      EXPECT_EQ(loop->unit, "core");
+      ++loops;
+    }
+  EXPECT_EQ(loops, 3);  // zeros, products, the copy into the tensor
+  expect_schedule_right(kernel, two_cores(), schedule);
+}
+
 TEST(Waits, EachThreadPacksWhatItAloneUses) {
   const Program program = searched(formula("C[i,j] += A[i,k] * B[k,j]", "i=1024,k=1024,j=1024"), two_cores());
   const Loop* distributed = nullptr;

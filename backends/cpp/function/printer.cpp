@@ -44,6 +44,21 @@ std::string number_of(const std::vector<std::pair<std::string, std::string>>& di
   return number;
 }
 
+/// The loop over the iterations of a member of a team: consecutive ones, so that copies of what the blocks of other
+/// loops write or read are mostly of its own.
+std::string share_text(const std::string& name, const std::string& trip) {
+  return fmt::format(
+      "long {0} = {1} * {2}.number / {2}.members, {0}_end = {1} * ({2}.number + 1) / {2}.members; {0} < {0}_end", name,
+      trip, member_name);
+}
+
+/// Is this iteration of nested loops one of another member?
+std::string of_another(const std::vector<std::pair<std::string, std::string>>& digits) {
+  std::string total;
+  for (const auto& [name, trip] : digits) total += (total.empty() ? "" : " * ") + trip;
+  return fmt::format("({0}) * {1}.members / ({2}) != {1}.number", number_of(digits), member_name, total);
+}
+
 /// The declaration and the condition of a loop over the steps of a range; `row`: its row.
 std::string range_text(const StepRange& range, const std::string& name, const std::string& row,
                        const std::string& trip) {
@@ -278,14 +293,11 @@ class Printer {
     const bool outermost = digits_.empty(), inner = item.body.size() == 1 && is_threads(item.body.front(), model_);
     const std::string trip = trip_text(function_.numbers, loop);
     digits_.emplace_back(name, trip.find(' ') == std::string::npos ? trip : "(" + trip + ")");
-    if (inner || !outermost)
-      line(fmt::format("for (long {0} = 0; {0} < {1}; ++{0}) {{  // instances of {2}", name, trip, loop.unit));
-    else
-      line(fmt::format("for (long {0} = {3}.number; {0} < {1}; {0} += {3}.members) {{  // instances of {2}", name, trip,
-                       loop.unit, member_name));
+    const std::string steps = inner || !outermost ? fmt::format("long {0} = 0; {0} < {1}", name, trip)
+                                                  : share_text(name, digits_.back().second);
+    line(fmt::format("for ({}; ++{}) {{  // instances of {}", steps, name, loop.unit));
     open_.ranges[loop.variable] = {0, loop.trip - 1};
-    if (!inner && !outermost)
-      line(fmt::format("  if (({0}) % {1}.members != {1}.number) continue;", number_of(digits_), member_name));
+    if (!inner && !outermost) line("  if (" + of_another(digits_) + ") continue;");
     ++in_unit_;
     ++out_.depth;
     statements_.declare(fresh);  // private to each thread
