@@ -62,6 +62,59 @@ void drop_dearer_joins(PartCoverProblem& problem) {
   problem = std::move(kept);
 }
 
+/// Every free tensor of this rank with `axis` innermost; others as in `from`.
+Orders innermost(const Kernel& kernel, Orders from, std::size_t rank, int axis) {
+  from.resize(kernel.tensors.size());
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
+    const Tensor& tensor = kernel.tensors[t];
+    if (tensor.shape.size() != rank || tensor.constant || !is_free(kernel, make_id<TensorId>(t))) continue;
+    from[t].resize(rank);
+    std::iota(from[t].begin(), from[t].end(), 0);
+    std::rotate(from[t].begin() + axis, from[t].begin() + axis + 1, from[t].end());
+  }
+  return from;
+}
+
+/// Axes of this rank along which some free tensor has more than one element; the innermost is where it is.
+std::set<int> axes_of(const Kernel& kernel, std::size_t rank) {
+  std::set<int> axes;
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
+    const Tensor& tensor = kernel.tensors[t];
+    if (tensor.shape.size() != rank || tensor.constant || !is_free(kernel, make_id<TensorId>(t))) continue;
+    for (std::size_t a = 0; a + 1 < rank; ++a)
+      if (tensor.shape[a] > 1) axes.insert(static_cast<int>(a));
+  }
+  return axes;
+}
+
+/// Tensors of this rank as in the file.
+Orders without_rank(const Kernel& kernel, Orders orders, std::size_t rank) {
+  for (std::size_t t = 0; t < orders.size(); ++t)
+    if (kernel.tensors[t].shape.size() == rank) orders[t].clear();
+  return orders;
+}
+
+/// Free tensors of this rank, in groups that no statement has together.
+std::vector<Set> apart(const Kernel& kernel, std::size_t rank) {
+  std::vector<std::size_t> group(kernel.tensors.size());
+  std::iota(group.begin(), group.end(), 0);
+  const auto free = [&](std::size_t t) {
+    const Tensor& tensor = kernel.tensors[t];
+    return tensor.shape.size() == rank && !tensor.constant && is_free(kernel, make_id<TensorId>(t));
+  };
+  for (const Computation& statement : kernel.statements)
+    for (const Access& read : statement.reads) {
+      const std::size_t a = statement.write.tensor.index(), b = read.tensor.index(), from = group[b], to = group[a];
+      if (free(a) && free(b)) std::replace(group.begin(), group.end(), from, to);
+    }
+  std::map<std::size_t, Set> groups;
+  for (std::size_t t = 0; t < group.size(); ++t)
+    if (free(t)) groups[group[t]].push_back(t);
+  std::vector<Set> found;
+  for (auto& [first, tensors] : groups) found.push_back(std::move(tensors));
+  return found;
+}
+
 class ModelPlanner {
  public:
   ModelPlanner(const Model& model, PartStore& store, const PlanOptions& options)
@@ -106,31 +159,6 @@ class ModelPlanner {
 
   // Orders.
 
-  /// Every free tensor of this rank with `axis` innermost; others as in `from`.
-  Orders innermost(Orders from, std::size_t rank, int axis) const {
-    from.resize(kernel_.tensors.size());
-    for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) {
-      const Tensor& tensor = kernel_.tensors[t];
-      if (tensor.shape.size() != rank || tensor.constant || !is_free(kernel_, make_id<TensorId>(t))) continue;
-      from[t].resize(rank);
-      std::iota(from[t].begin(), from[t].end(), 0);
-      std::rotate(from[t].begin() + axis, from[t].begin() + axis + 1, from[t].end());
-    }
-    return from;
-  }
-
-  /// Axes of this rank along which some free tensor has more than one element; the innermost is where it is.
-  std::set<int> axes_of(std::size_t rank) const {
-    std::set<int> axes;
-    for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) {
-      const Tensor& tensor = kernel_.tensors[t];
-      if (tensor.shape.size() != rank || tensor.constant || !is_free(kernel_, make_id<TensorId>(t))) continue;
-      for (std::size_t a = 0; a + 1 < rank; ++a)
-        if (tensor.shape[a] > 1) axes.insert(static_cast<int>(a));
-    }
-    return axes;
-  }
-
   struct OrdersPriced {
     struct Other {
       Orders orders;
@@ -142,11 +170,23 @@ class ModelPlanner {
     std::vector<std::string> said;
   };
 
-  /// Tensors of this rank as in the file.
-  Orders without_rank(Orders orders, std::size_t rank) const {
-    for (std::size_t t = 0; t < orders.size(); ++t)
-      if (kernel_.tensors[t].shape.size() == rank) orders[t].clear();
-    return orders;
+  /// Tensors in the order that suits others of their rank, which they never meet, may be better as in the file. The
+  /// price of the plan in these orders, at first `least`.
+  double keep_apart(ModelPlan plan, std::size_t rank, double least, OrdersPriced& priced) {
+    const std::vector<Set> groups = apart(kernel_, rank);
+    for (const Set& group : groups) {
+      if (groups.size() < 2) break;
+      plan.order = priced.best;
+      for (const std::size_t t : group) plan.order[t].clear();
+      if (plan.order == priced.best) continue;
+      const double price = cost(plan);
+      if (price >= least) continue;
+      least = price;
+      priced.best = plan.order;
+      priced.said.push_back(
+          fmt::format("{} as in the file: {:.0f} cycles", kernel_.tensors[group.front()].name, price));
+    }
+    return least;
   }
 
   OrdersPriced best_orders(ModelPlan plan) {
@@ -166,7 +206,7 @@ class ModelPlanner {
     for (const Tensor& tensor : kernel_.tensors) ranks.insert(tensor.shape.size());
     double least = std::numeric_limits<double>::infinity();
     for (const std::size_t rank : ranks) {
-      const std::set<int> axes = axes_of(rank);
+      const std::set<int> axes = axes_of(kernel_, rank);
       if (axes.empty()) continue;
       if (least == std::numeric_limits<double>::infinity()) {
         least = cost(plan);
@@ -176,7 +216,7 @@ class ModelPlanner {
       Tried best{rank, -1, least};
       tried.push_back(best);
       for (const int axis : axes) {
-        plan.order = innermost(before, rank, axis);
+        plan.order = innermost(kernel_, before, rank, axis);
         const Tried one{rank, axis, cost(plan)};
         tried.push_back(one);
         priced.said.push_back(fmt::format("{}: {:.0f} cycles", name(one), one.price));
@@ -185,15 +225,16 @@ class ModelPlanner {
         best = one;
         priced.best = plan.order;
       }
+      if (best.axis >= 0) least = keep_apart(plan, rank, least, priced);
       chosen.emplace(rank, best);
     }
     for (const Tried& one : tried) {
       const Tried& best = chosen.at(one.rank);
       const double more = one.price / best.price - 1;
       if (one.axis == best.axis || !(more <= options_.order_ties)) continue;
-      priced.others.push_back(
-          {one.axis < 0 ? without_rank(priced.best, one.rank) : innermost(priced.best, one.rank, one.axis), name(one),
-           more});
+      priced.others.push_back({one.axis < 0 ? without_rank(kernel_, priced.best, one.rank)
+                                            : innermost(kernel_, priced.best, one.rank, one.axis),
+                               name(one), more});
     }
     std::stable_sort(priced.others.begin(), priced.others.end(),
                      [](const auto& a, const auto& b) { return a.more < b.more; });

@@ -292,6 +292,31 @@ classify: Y[m] += P[k] * V[k,m] over m: 2048, k: 64
   EXPECT_GE(plan.cost, 64 * 2048 * 4 / band_caches(cold)->far);
 }
 
+/// T is read and written along its outer axis, U along its inner one, and no statement has both.
+TEST_F(BandedModels, TensorsThatNeverMeetMayDifferInOrder) {
+  const Model model = model_of(R"(kernel branches
+tensor X: f32[48,40]
+tensor W: f32[40,64] constant
+tensor V: f32[64,32] constant
+tensor T: f32[64,48]
+tensor U: f32[48,32]
+tensor S: f32[32,32] constant
+tensor Y: f32[48,32]
+tensor Z: f32[48,32]
+first: T[j,i] += X[i,k] * W[k,j] over j: 64, i: 48, k: 40
+second: Y[i,m] += T[j,i] * V[j,m] over i: 48, m: 32, j: 64
+third: U[i,m] += X[i,k] * W[k,m] over i: 48, m: 32, k: 40
+fourth: Z[i,m] += U[i,l] * S[l,m] over i: 48, m: 32, l: 32
+)");
+  const auto loaded = load_hardware("x86_avx512", {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"});
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  PartStore store(loaded->model, options());
+  const ModelPlan plan = plan_model(model, store, {});
+  ASSERT_EQ(plan.order.size(), model.kernel.tensors.size()) << ::testing::PrintToString(plan.orders_priced);
+  EXPECT_EQ(plan.order[3], (std::vector<int>{1, 0}));
+  EXPECT_EQ(plan.order[4], (std::vector<int>{})) << ::testing::PrintToString(plan.orders_priced);
+}
+
 /// An order that is dearer part by part: only there a band of rows is one block.
 TEST_F(BandedModels, OrdersArePricedWithTheirBands) {
   const Model model = model_of(R"(kernel block
