@@ -46,6 +46,13 @@ std::strong_ordering compare(const Atom& a, const Atom& b) {
   return compare(std::get<FloorDiv>(a), std::get<FloorDiv>(b));
 }
 
+bool equal(const Atom& a, const Atom& b) {
+  if (a.index() != b.index()) return false;
+  if (const auto* name = std::get_if<std::string>(&a)) return *name == std::get<std::string>(b);
+  const auto &x = std::get<FloorDiv>(a), &y = std::get<FloorDiv>(b);
+  return x.divisor == y.divisor && (x.numerator == y.numerator || *x.numerator == *y.numerator);
+}
+
 std::int64_t gcd_of_coefficients(const AffineExpr& e, std::int64_t with) {
   for (const AffineTerm& term : e.terms()) with = std::gcd(with, term.coefficient);
   return with;
@@ -146,6 +153,15 @@ std::strong_ordering operator<=>(const AffineExpr& a, const AffineExpr& b) {
   }
   if (const auto order = a.terms_.size() <=> b.terms_.size(); order != 0) return order;
   return a.constant_ <=> b.constant_;
+}
+
+// Numbers before atoms: unequal expressions mostly differ there.
+bool operator==(const AffineExpr& a, const AffineExpr& b) {
+  if (&a == &b) return true;
+  return a.constant_ == b.constant_ && std::equal(a.terms_.begin(), a.terms_.end(), b.terms_.begin(), b.terms_.end(),
+                                                  [](const AffineTerm& x, const AffineTerm& y) {
+                                                    return x.coefficient == y.coefficient && equal(x.atom, y.atom);
+                                                  });
 }
 
 AffineExpr floordiv(const AffineExpr& a, std::int64_t divisor) {

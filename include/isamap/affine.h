@@ -75,7 +75,7 @@ class AffineExpr {
   friend AffineExpr operator*(std::int64_t factor, const AffineExpr& a) { return a.scaled(factor); }
 
   friend std::strong_ordering operator<=>(const AffineExpr& a, const AffineExpr& b);
-  friend bool operator==(const AffineExpr& a, const AffineExpr& b) { return (a <=> b) == 0; }
+  friend bool operator==(const AffineExpr& a, const AffineExpr& b);
 
  private:
   friend AffineExpr floordiv(const AffineExpr& a, std::int64_t divisor);

@@ -192,6 +192,19 @@ TEST(AffineLaw, DivisionsInSequenceAreOne) {
   }
 }
 
+TEST(AffineLaw, EqualExpressionsAreThoseThatNoOrderTellsApart) {
+  Random random(6);
+  int equal = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const AffineExpr a = random_expr(random, 2), b = random_expr(random, 2), copied = a;
+    EXPECT_EQ(a == b, (a <=> b) == 0) << print(a) << " and " << print(b);
+    EXPECT_TRUE(a == copied) << print(a);
+    EXPECT_FALSE(a == a + 1) << print(a);
+    equal += a == b ? 1 : 0;
+  }
+  EXPECT_GT(equal, 20);
+}
+
 TEST(AffineLaw, PrintedTextReadsBack) {
   Random random(3);
   for (int round = 0; round < 4000; ++round) {
