@@ -30,6 +30,12 @@ void add_size(auto& sizes, std::int64_t extent, double count) {
   sizes.push_back({extent, count});
 }
 
+/// The steps of a loop within tiles of one extent.
+void add_steps(auto& sizes, const auto& outer, std::int64_t tile) {
+  add_size(sizes, tile, static_cast<double>(outer.extent / tile) * outer.count);
+  add_size(sizes, outer.extent % tile, outer.count);
+}
+
 /// The matrix of a group's subscripts over the dims with more than one point.
 using Row = std::vector<std::int64_t>;
 
@@ -100,43 +106,78 @@ TileCounts::TileCounts(const ResolvedNest& view) : view_(view), dims_(view.state
     trips_.push_back(ceil_div(e, w.tile));
     e = std::min(e, w.tile);
   }
+  add_all_steps();
   repeats_ = repeated_loops();
   const int accesses = access_count(view.statement);
   for (int access = 0; access < accesses; ++access) held_.push_back(held_groups(access));
   tile_.reserve(static_cast<std::size_t>(accesses) * (loops + 1));
-  for (int a = 0; a < accesses; ++a)
-    for (int l = 0; l <= static_cast<int>(loops); ++l)
-      tile_.push_back(l > 0 && !uses_loop(a, l - 1) ? tile_.back() : full_tile(a, l));
+  for (int a = 0; a < accesses; ++a) add_full_tiles(a);
   counted_.resize(tile_.size());
   steps_.reserve(expected_steps);
+}
+
+/// Elements of a full tile below each number of loops: a loop changes the subscripts with its dim only.
+void TileCounts::add_full_tiles(int access) {
+  boost::container::small_vector<double, 8> parts;  // by group
+  const auto part = [&](const Group& group, int loops) {
+    const std::span<const std::int64_t> all = extents(loops);
+    if (group.plain) return static_cast<double>(all[static_cast<std::size_t>(group.dims.front())]);
+    Extents own;
+    for (const int d : group.dims) own.push_back(all[static_cast<std::size_t>(d)]);
+    return footprint(group, {own.data(), own.size()}, nullptr);
+  };
+  const auto product = [&] {
+    double elements = 1;
+    for (const double elements_of : parts) elements *= elements_of;
+    return elements;
+  };
+  const std::vector<Group>& all = groups(access);
+  for (const Group& group : all) parts.push_back(part(group, 0));
+  tile_.push_back(product());
+  for (int loop = 0; loop < static_cast<int>(trips_.size()); ++loop) {
+    for (std::size_t g = 0; g < all.size(); ++g)
+      if (std::find(all[g].dims.begin(), all[g].dims.end(), dim_of(loop)) != all[g].dims.end())
+        parts[g] = part(all[g], loop + 1);
+    tile_.push_back(uses_loop(access, loop) ? product() : tile_.back());
+  }
 }
 
 /// Of a loop in time, if no tile around it, whole or short, is a single step. Not if a loop inside it distributes the
 /// dim, as the last instance may be left without some of the steps.
 std::vector<bool> TileCounts::repeated_loops() const {
   std::vector<bool> repeated(view_.loops.size(), false);
-  boost::container::small_vector<std::int64_t, 8> met, inside;  // extents around a loop, and inside it
-  for (std::size_t d = 0; d < dims_; ++d) {
-    met.assign(1, view_.statement.domain.dims[d].extent);
-    for (const int w : loops_of_[d]) {
-      const std::int64_t tile = view_.loops[static_cast<std::size_t>(w)].tile;
-      if (in_time(w))
-        repeated[static_cast<std::size_t>(w)] = *std::min_element(met.begin(), met.end()) > tile;
-      else
-        for (const int outer : loops_of_[d]) repeated[static_cast<std::size_t>(outer)] = false;
-      inside.clear();
-      const auto add = [&](std::int64_t extent) {
-        if (extent > 0 && std::find(inside.begin(), inside.end(), extent) == inside.end()) inside.push_back(extent);
-      };
-      for (const std::int64_t extent : met) {
-        add(std::min(extent, tile));
-        add(extent % tile);
-      }
-      if (inside.empty()) break;  // no points
-      met.swap(inside);
+  for (int w = 0; w < static_cast<int>(repeated.size()); ++w) {
+    if (!in_time(w)) {
+      for (const int outer : loops_of_[static_cast<std::size_t>(dim_of(w))])
+        if (outer < w) repeated[static_cast<std::size_t>(outer)] = false;
+      continue;
     }
+    const Sizes& around = tiles_along(dim_of(w), w);
+    const auto is_one_step = [&](const Size& s) { return s.extent <= view_.loops[static_cast<std::size_t>(w)].tile; };
+    repeated[static_cast<std::size_t>(w)] = !around.empty() && std::none_of(around.begin(), around.end(), is_one_step);
   }
   return repeated;
+}
+
+/// All steps along each dim, below each number of loops.
+void TileCounts::add_all_steps() {
+  all_.reserve(dims_ + trips_.size());
+  all_below_.reserve((trips_.size() + 1) * dims_);
+  for (const Dim& d : view_.statement.domain.dims) {
+    all_below_.push_back(static_cast<std::uint32_t>(all_.size()));
+    DimSteps& steps = all_.emplace_back();
+    add_size(steps.sizes, d.extent, 1);
+    steps.add_up();
+  }
+  for (int w = 0; w < static_cast<int>(trips_.size()); ++w) {
+    DimSteps& steps = all_.emplace_back();
+    for (const Size& s : tiles_along(dim_of(w), w))
+      add_steps(steps.sizes, s, view_.loops[static_cast<std::size_t>(w)].tile);
+    steps.add_up();
+    for (std::size_t d = 0; d < dims_; ++d) all_below_.push_back(all_below_[all_below_.size() - dims_]);
+    all_below_[all_below_.size() - dims_ + static_cast<std::size_t>(dim_of(w))] =
+        static_cast<std::uint32_t>(all_.size() - 1);
+  }
 }
 
 /// 0: too many loops or dims for a key; such steps are counted anew each time.
@@ -145,24 +186,29 @@ std::uint64_t TileCounts::key_of(int dim, int loops, const Modes& modes) const {
   int count = 0;
   for (const int w : loops_of_[static_cast<std::size_t>(dim)]) {
     if (w >= loops) break;
-    key = key << 2 | static_cast<std::uint64_t>(modes[static_cast<std::size_t>(w)]);
+    key = key << 2 | static_cast<std::uint64_t>(modes[w]);
     ++count;
   }
   return count > most_known_loops || dim >> dim_bits != 0 ? 0 : key << dim_bits | static_cast<std::uint64_t>(dim);
 }
 
-const TileCounts::DimSteps& TileCounts::steps_along(int dim, int loops, const Modes& modes) const {
+std::size_t TileCounts::number_of_steps(int dim, int loops, const Modes& modes) const {
+  if (modes.all) return all_below_[static_cast<std::size_t>(loops) * dims_ + static_cast<std::size_t>(dim)];
+  return all_.size() + number_of_some_steps(dim, loops, modes);
+}
+
+std::size_t TileCounts::number_of_some_steps(int dim, int loops, const Modes& modes) const {
   const std::uint64_t key = key_of(dim, loops, modes);
   std::uint32_t& place = places_[(key * 0x9E3779B97F4A7C15) >> (64 - place_bits)];  // Knuth, TAOCP 6.4: multiplicative
-  if (place < keys_.size() && keys_[place] == key && key != 0) return steps_[place];
+  if (place < keys_.size() && keys_[place] == key && key != 0) return place;
   const auto known = std::find(keys_.begin(), keys_.end(), key);
   place = static_cast<std::uint32_t>(known - keys_.begin());
-  if (known != keys_.end() && key != 0) return steps_[place];
+  if (known != keys_.end() && key != 0) return place;
   place = static_cast<std::uint32_t>(keys_.size());
   keys_.push_back(key);
   DimSteps& found = steps_.emplace_back(DimSteps{sizes(dim, loops, modes)});
-  for (const Size& s : found.sizes) found.count += s.count, found.points += s.count * static_cast<double>(s.extent);
-  return found;
+  found.add_up();
+  return place;
 }
 
 TileCounts::Sizes TileCounts::sizes(int dim, int loops, const Modes& modes) const {
@@ -174,10 +220,9 @@ TileCounts::Sizes TileCounts::sizes(int dim, int loops, const Modes& modes) cons
     Sizes next;
     for (const Size& s : now) {
       const std::int64_t full = s.extent / tile, remainder = s.extent % tile;
-      switch (modes[static_cast<std::size_t>(w)]) {
+      switch (modes[w]) {
         case Mode::free:
-          add_size(next, tile, static_cast<double>(full) * s.count);
-          add_size(next, remainder, s.count);
+          add_steps(next, s, tile);
           break;
         case Mode::first:
           add_size(next, std::min(tile, s.extent), s.count);
@@ -192,7 +237,7 @@ TileCounts::Sizes TileCounts::sizes(int dim, int loops, const Modes& modes) cons
       }
     }
     now = std::move(next);
-    if (modes[static_cast<std::size_t>(w)] == Mode::single) break;  // lone_sizes went to the end
+    if (modes[w] == Mode::single) break;  // lone_sizes went to the end
   }
   return now;
 }
@@ -212,17 +257,14 @@ TileCounts::Sizes TileCounts::lone_sizes(int dim, int from, int loops, const Mod
     for (const Class& c : classes) {
       if (in_time(w)) {
         Class split{c.weight, {}};
-        for (const Size& s : c.steps) {
-          add_size(split.steps, tile, static_cast<double>(s.extent / tile) * s.count);
-          add_size(split.steps, s.extent % tile, s.count);
-        }
+        for (const Size& s : c.steps) add_steps(split.steps, s, tile);
         next.push_back(std::move(split));
         continue;
       }
       boost::container::small_vector<std::int64_t, 8>
           ends;  // classes of instances: cut where the last full or tail tile of a step ends
       for (const Size& s : c.steps) ends.insert(ends.end(), {s.extent / tile, ceil_div(s.extent, tile)});
-      if (modes[static_cast<std::size_t>(w)] == Mode::first) ends = {1};
+      if (modes[w] == Mode::first) ends = {1};
       std::sort(ends.begin(), ends.end());
       std::int64_t begin = 0;
       for (const std::int64_t end : ends) {
@@ -435,18 +477,21 @@ double TileCounts::group_sum(const Group& group, int loops, const Modes& modes, 
     for (const Size& s : steps.sizes) total += s.count * measure(group, {&s.extent, 1}, step, of);
     return total;
   }
-  boost::container::small_vector<Sizes, 4> sizes;
+  boost::container::small_vector<std::size_t, 4> steps;
+  for (const int d : group.dims) steps.push_back(number_of_steps(d, loops, modes));
+  boost::container::small_vector<std::span<const Size>, 4> sizes;  // of all these steps, which stay where they are
   double cases = 1;
-  for (const int d : group.dims) {
-    sizes.push_back(steps_along(d, loops, modes).sizes);
-    cases *= static_cast<double>(sizes.back().size());
+  for (const std::size_t number : steps) {
+    const Sizes& all = steps_of(number).sizes;
+    sizes.emplace_back(all.data(), all.size());
+    cases *= static_cast<double>(all.size());
   }
   if (cases == 0) return 0;
+  boost::container::small_vector<Size, 4> largest(sizes.size());
   if (cases > max_cases)
-    for (Sizes& s : sizes) {
-      Size all = s.front();
-      for (std::size_t i = 1; i < s.size(); ++i) all = {std::max(all.extent, s[i].extent), all.count + s[i].count};
-      s.assign(1, all);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      for (const Size& s : sizes[i]) largest[i] = {std::max(largest[i].extent, s.extent), largest[i].count + s.count};
+      sizes[i] = {&largest[i], 1};
     }
   boost::container::small_vector<std::size_t, 8> at(sizes.size(), 0);
   Extents extents(sizes.size());
@@ -472,11 +517,59 @@ double TileCounts::sum(int access, int loops, const Modes& modes, const Step* st
   return product;
 }
 
+/// A sum over all steps, and those over the steps at which one loop advanced: factors of dims without a loop from that
+/// one on are the same.
+class TileCounts::Sums {
+ public:
+  Sums(const TileCounts& counts, int access, int loops, Modes modes, Of of)
+      : counts_(counts), access_(access), loops_(loops), all_(std::move(modes)), of_(of) {
+    for (int d = 0; d < counts.view_.dim_count(); ++d)
+      if (!counts.uses_dim(access, d)) total_ *= counts.steps_along(d, loops, all_).count;
+    if (total_ == 0) return;
+    for (const Group& group : counts.groups(access)) {
+      groups_.push_back(counts.group_sum(group, loops, all_, nullptr, of));
+      total_ *= groups_.back();
+    }
+  }
+
+  double total() const { return total_; }
+
+  double where_advanced(int loop, const Step* step = nullptr) const {
+    const Modes modes = counts_.advanced(access_, loops_, loop, all_);
+    double product = 1;
+    for (int d = 0; d < counts_.view_.dim_count(); ++d)
+      if (!counts_.uses_dim(access_, d))
+        product *= counts_.steps_along(d, loops_, changes(d, loop) ? modes : all_).count;
+    if (product == 0) return 0;
+    std::size_t number = 0;
+    for (const Group& group : counts_.groups(access_)) {
+      const bool same = number < groups_.size() &&
+                        std::none_of(group.dims.begin(), group.dims.end(), [&](int d) { return changes(d, loop); });
+      product *= same ? groups_[number] : counts_.group_sum(group, loops_, modes, step, of_);
+      ++number;
+    }
+    return product;
+  }
+
+ private:
+  bool changes(int dim, int loop) const {
+    const auto& own = counts_.loops_of_[static_cast<std::size_t>(dim)];
+    return std::any_of(own.begin(), own.end(), [&](int w) { return w >= loop && w < loops_; });
+  }
+
+  const TileCounts& counts_;
+  int access_ = 0, loops_ = 0;
+  Modes all_;
+  Of of_;
+  double total_ = 1;
+  boost::container::small_vector<double, 8> groups_;  ///< factors
+};
+
 TileCounts::Modes TileCounts::modes_at(int access, int loops, Sharing sharing) const {
-  Modes modes(static_cast<std::size_t>(loops), Mode::free);
+  Modes modes(loops);
   for (int w = 0; w < loops; ++w)
     if (!in_time(w) && (sharing.one_instance || (w >= sharing.shared_from && !uses_loop(access, w))))
-      modes[static_cast<std::size_t>(w)] = Mode::first;
+      modes.set(w, Mode::first);
   return modes;
 }
 
@@ -484,9 +577,9 @@ TileCounts::Modes TileCounts::modes_at(int access, int loops, Sharing sharing) c
 /// one.
 TileCounts::Modes TileCounts::advanced(int access, int loops, int loop, const Modes& base) const {
   Modes modes = base;
-  modes[static_cast<std::size_t>(loop)] = Mode::later;
+  modes.set(loop, Mode::later);
   for (int w = loop + 1; w < loops; ++w)
-    if (in_time(w)) modes[static_cast<std::size_t>(w)] = uses_loop(access, w) ? Mode::single : Mode::first;
+    if (in_time(w)) modes.set(w, uses_loop(access, w) ? Mode::single : Mode::first);
   return modes;
 }
 
@@ -542,17 +635,16 @@ int TileCounts::outermost_kept(int access, int loops) const {
 }
 
 double TileCounts::count_moved(int access, int loops, Sharing sharing, bool slide) const {
-  const Modes all = modes_at(access, loops, sharing);
-  double total = sum(access, loops, all, nullptr, Of::elements);
+  const Sums sums(*this, access, loops, modes_at(access, loops, sharing), Of::elements);
+  double total = sums.total();
   for (int w = outermost_kept(access, loops); w < loops; ++w) {
     if (!in_time(w) || trip(w) == 1) continue;
-    const Modes modes = advanced(access, loops, w, all);
     if (!uses_loop(access, w)) {
-      total -= sum(access, loops, modes, nullptr, Of::elements);
+      total -= sums.where_advanced(w);
     } else if (slide && slides(access, loops, w)) {
       const int d = dim_of(w);
       const Step step{d, view_.loops[static_cast<std::size_t>(w)].tile, extents(loops)[static_cast<std::size_t>(d)]};
-      total -= sum(access, loops, modes, nullptr, Of::elements) - sum(access, loops, modes, &step, Of::elements);
+      total -= sums.where_advanced(w) - sums.where_advanced(w, &step);
     }
   }
   return total;
@@ -563,35 +655,18 @@ double TileCounts::touched(int access, int loops, Sharing sharing) const {
 }
 
 double TileCounts::first_visits(int access, int loops) const {
-  Modes modes(static_cast<std::size_t>(loops), Mode::free);
+  Modes modes(loops);
   for (int w = 0; w < loops; ++w)
-    if (in_time(w) && !uses_loop(access, w)) modes[static_cast<std::size_t>(w)] = Mode::first;
+    if (in_time(w) && !uses_loop(access, w)) modes.set(w, Mode::first);
   return sum(access, loops, modes, nullptr, Of::elements);
 }
 
 double TileCounts::count_refills(int access, int loops) const {
-  const Modes all = modes_at(access, loops, {});
-  double total = sum(access, loops, all, nullptr, Of::tiles);
+  const Sums sums(*this, access, loops, modes_at(access, loops, {}), Of::tiles);
+  double total = sums.total();
   for (int w = outermost_kept(access, loops); w < loops; ++w)
-    if (in_time(w) && trip(w) > 1 && !uses_loop(access, w))
-      total -= sum(access, loops, advanced(access, loops, w, all), nullptr, Of::tiles);
+    if (in_time(w) && trip(w) > 1 && !uses_loop(access, w)) total -= sums.where_advanced(w);
   return total;
-}
-
-double TileCounts::full_tile(int access, int loops) const {
-  const std::span<const std::int64_t> all = extents(loops);
-  double product = 1;
-  Extents own;
-  for (const Group& group : groups(access)) {
-    if (group.plain) {
-      product *= static_cast<double>(all[static_cast<std::size_t>(group.dims.front())]);
-      continue;
-    }
-    own.clear();
-    for (int d : group.dims) own.push_back(all[static_cast<std::size_t>(d)]);
-    product *= footprint(group, {own.data(), own.size()}, nullptr);
-  }
-  return product;
 }
 
 namespace {
@@ -604,39 +679,24 @@ bool takes_any_extent(const ResolvedNest& view, int dim) {
   return !range.fixed() && range.min <= 1 && range.multiple_of <= 1;
 }
 
-/// Points along a dim that the digits of a layout have room for.
-std::int64_t room_along(const std::string& dim, std::int64_t extent, std::span<const SplitDigit> layout) {
-  boost::container::small_vector<const SplitDigit*, 4> own;
-  for (const SplitDigit& digit : layout)
-    if (is_dim(digit.form, dim)) own.push_back(&digit);
-  return room_of({own.data(), own.size()}, extent).room;
-}
-
-}  // namespace
-
-namespace {
-
 /// Does the layout hold each dim of a window by itself, as im2col does? Then the tile has a place for each step of each
 /// dim, also where they read one element.
-bool holds_apart(const ResolvedNest& view, const std::vector<int>& dims, std::span<const SplitDigit> layout) {
-  return dims.size() > 1 && std::all_of(dims.begin(), dims.end(), [&](int d) {
-           const std::string& name = view.statement.domain.dims[static_cast<std::size_t>(d)].name;
-           return std::any_of(layout.begin(), layout.end(),
-                              [&](const SplitDigit& digit) { return is_dim(digit.form, name); });
-         });
+bool holds_apart(const std::vector<int>& dims, const DigitsByDim* layout) {
+  return layout != nullptr && dims.size() > 1 &&
+         std::all_of(dims.begin(), dims.end(), [&](int d) { return !(*layout)[static_cast<std::size_t>(d)].empty(); });
 }
 
 }  // namespace
 
-double TileCounts::padded_tile(int access, int loops, std::span<const SplitDigit> layout) const {
+double TileCounts::padded_tile(int access, int loops, const DigitsByDim* layout) const {
   const auto known = std::find_if(padded_.begin(), padded_.end(), [&](const Padded& one) {
-    return one.access == access && one.loops == loops && one.layout == layout.data();
+    return one.access == access && one.loops == loops && one.layout == layout;
   });
   if (known != padded_.end()) return known->elements;
-  return padded_.emplace_back(Padded{access, loops, layout.data(), count_padded(access, loops, layout)}).elements;
+  return padded_.emplace_back(Padded{access, loops, layout, count_padded(access, loops, layout)}).elements;
 }
 
-double TileCounts::count_padded(int access, int loops, std::span<const SplitDigit> layout) const {
+double TileCounts::count_padded(int access, int loops, const DigitsByDim* layout) const {
   const std::span<const std::int64_t> all = extents(loops);
   const std::vector<std::int64_t>& padding = facts(access).padding;
   double product = 1;
@@ -645,10 +705,10 @@ double TileCounts::count_padded(int access, int loops, std::span<const SplitDigi
     own.clear();
     for (int d : group.dims) {
       const auto at = static_cast<std::size_t>(d);
-      own.push_back(round_up(all[at], !layout.empty() && takes_any_extent(view_, d) ? 1 : padding[at]));
-      if (!layout.empty()) own.back() = room_along(view_.statement.domain.dims[at].name, own.back(), layout);
+      own.push_back(round_up(all[at], layout != nullptr && takes_any_extent(view_, d) ? 1 : padding[at]));
+      if (layout != nullptr) own.back() = room_of((*layout)[at], own.back()).room;
     }
-    if (holds_apart(view_, group.dims, layout))
+    if (holds_apart(group.dims, layout))
       for (const std::int64_t extent : own) product *= static_cast<double>(extent);
     else
       product *= box(view_, group, {own.data(), own.size()}, nullptr);
@@ -673,12 +733,13 @@ double TileCounts::points(int loops, const Modes& modes) const {
 }
 
 double TileCounts::steps(int loops) const {
-  Modes modes;
-  for (int w = 0; w < loops; ++w) modes.push_back(in_time(w) ? Mode::free : Mode::first);
+  Modes modes(loops);
+  for (int w = 0; w < loops; ++w)
+    if (!in_time(w)) modes.set(w, Mode::first);
   return points(loops, modes);
 }
 
-double TileCounts::visits(int loops) const { return points(loops, Modes(static_cast<std::size_t>(loops), Mode::free)); }
+double TileCounts::visits(int loops) const { return points(loops, Modes(loops)); }
 
 double TileCounts::code_calls() const {
   double product = 1;

@@ -50,14 +50,24 @@ class TileCounts {
   std::span<const std::int64_t> extents(int loops) const {
     return {tiles_.data() + static_cast<std::size_t>(loops) * dims_, dims_};
   }
-  /// The same with each dim rounded up to what calls fill, and to whole blocks of these digits of a stage's layout.
-  double padded_tile(int access, int loops, std::span<const SplitDigit> layout = {}) const;
+  /// The same with each dim rounded up to what calls fill, and to whole blocks of the digits of a stage's layout;
+  /// nullptr: it has none.
+  double padded_tile(int access, int loops, const DigitsByDim* layout = nullptr) const;
   /// Registers of one tile: one for each block of each dim.
   double slots(int access, int loops) const;
   /// Steps of all instances together below the first `loops` loops.
   double visits(int loops) const;
   /// Calls in the emitted code: a body for each combination of full and tail tiles; unrolled loops repeat theirs.
   double code_calls() const;
+  struct Size {
+    std::int64_t extent = 0;
+    double count = 0;
+  };
+  using Sizes = boost::container::small_vector<Size, 4>;
+  /// Extents of all tiles along a dim below the first `loops` loops: n loops give at most n + 1 of them.
+  const Sizes& tiles_along(int dim, int loops) const {
+    return all_[all_below_[static_cast<std::size_t>(loops) * dims_ + static_cast<std::size_t>(dim)]].sizes;
+  }
   /// Steps of the busiest instance below the first `loops` loops (units give their first instance).
   double steps(int loops) const;
   std::int64_t trip(int loop) const { return trips_[static_cast<std::size_t>(loop)]; }
@@ -66,7 +76,7 @@ class TileCounts {
   double sum_along(int dim, F&& of) const {
     double sum = 0;
     const int loops = static_cast<int>(trips_.size());
-    for (const Size& s : steps_along(dim, loops, Modes(trips_.size(), Mode::free)).sizes) sum += s.count * of(s.extent);
+    for (const Size& s : tiles_along(dim, loops)) sum += s.count * of(s.extent);
     return sum;
   }
   bool uses_loop(int access, int loop) const { return uses_dim(access, dim_of(loop)); }
@@ -95,40 +105,57 @@ class TileCounts {
   enum class Mode : std::uint8_t { free, first, later, single };
   static constexpr std::size_t expected_steps = 24;  ///< different ones in most nests
   static constexpr int place_bits = 6;               ///< of the table that finds them: room for more than these
-  using Modes = boost::container::small_vector<Mode, 24>;
-  struct Size {
-    std::int64_t extent = 0;
-    double count = 0;
+  /// By loop.
+  struct Modes {
+    explicit Modes(int loops) : of(static_cast<std::size_t>(loops), Mode::free) {}
+    Mode operator[](int loop) const { return of[static_cast<std::size_t>(loop)]; }
+    void set(int loop, Mode mode) {
+      of[static_cast<std::size_t>(loop)] = mode;
+      all = all && mode == Mode::free;
+    }
+    boost::container::small_vector<Mode, 24> of;
+    bool all = true;  ///< steps of all loops
   };
-  using Sizes = boost::container::small_vector<Size, 4>;
   using Extents = boost::container::small_vector<std::int64_t, 8>;
   /// Steps along one dim: sizes of its innermost tiles, for the modes of its loops.
   struct DimSteps {
     Sizes sizes;
     double count = 0, points = 0;  ///< of all sizes: tiles, and their extents
+    void add_up() {
+      for (const Size& s : sizes) count += s.count, points += s.count * static_cast<double>(s.extent);
+    }
   };
   const AccessFacts& facts(int access) const { return view_.facts->accesses[static_cast<std::size_t>(access)]; }
   int dim_of(int loop) const { return view_.loops[static_cast<std::size_t>(loop)].dim; }
   bool in_time(int loop) const { return !view_.loops[static_cast<std::size_t>(loop)].unit.valid(); }
   std::uint64_t key_of(int dim, int loops, const Modes& modes) const;
-  const DimSteps& steps_along(int dim, int loops, const Modes& modes) const;
+  std::size_t number_of_steps(int dim, int loops, const Modes& modes) const;
+  std::size_t number_of_some_steps(int dim, int loops, const Modes& modes) const;
+  const DimSteps& steps_of(std::size_t number) const {
+    return number < all_.size() ? all_[number] : steps_[number - all_.size()];
+  }
+  const DimSteps& steps_along(int dim, int loops, const Modes& modes) const {
+    return steps_of(number_of_steps(dim, loops, modes));
+  }
   Sizes sizes(int dim, int loops, const Modes& modes) const;
   Sizes lone_sizes(int dim, int from, int loops, const Modes& modes, const Size& outer) const;
   /// Tiles, their elements, or their elements without those that strides pass over.
   enum class Of : std::uint8_t { tiles, elements, touched };
   double sum(int access, int loops, const Modes& modes, const Step* step, Of of) const;
+  class Sums;
   double group_sum(const Group& group, int loops, const Modes& modes, const Step* step, Of of) const;
   double measure(const Group& group, std::span<const std::int64_t> extents, const Step* step, Of of) const;
   std::shared_ptr<const HeldGroups> held_groups(int access) const;
-  double full_tile(int access, int loops) const;
   double points(int loops, const Modes& modes) const;
   Modes modes_at(int access, int loops, Sharing sharing) const;
   Modes advanced(int access, int loops, int loop, const Modes& base) const;
   bool is_shared(int access, int loops, Sharing sharing) const;
   int outermost_kept(int access, int loops) const;
   std::vector<bool> repeated_loops() const;
+  void add_all_steps();
+  void add_full_tiles(int access);
 
-  double count_padded(int access, int loops, std::span<const SplitDigit> layout) const;
+  double count_padded(int access, int loops, const DigitsByDim* layout) const;
   double count_moved(int access, int loops, Sharing sharing, bool slide) const;
   double count_refills(int access, int loops) const;
   std::size_t at(int access, int loops) const {
@@ -145,7 +172,9 @@ class TileCounts {
   std::vector<std::shared_ptr<const HeldGroups>> held_;  ///< by access; nullptr: as in the facts
   std::size_t dims_ = 0;
   std::vector<std::int64_t> trips_;
-  std::vector<bool> repeats_;  ///< by loop: each instance executes several steps whenever it is entered
+  std::vector<DimSteps> all_;             ///< all steps along whole dims, then below each loop along its dim
+  std::vector<std::uint32_t> all_below_;  ///< by loops above and dim: which of these
+  std::vector<bool> repeats_;             ///< by loop: each instance executes several steps whenever it is entered
   boost::container::small_vector<boost::container::small_vector<int, 6>, 6> loops_of_;  ///< by dim, outermost first
   std::vector<std::int64_t> tiles_;                                                     ///< by loops above and dim
   std::vector<double> tile_;  ///< by access and loops above: elements of a full tile
@@ -155,7 +184,7 @@ class TileCounts {
   };
   struct Padded {
     int access = 0, loops = 0;
-    const SplitDigit* layout = nullptr;  ///< in the facts of a stage
+    const DigitsByDim* layout = nullptr;  ///< in the facts of a stage
     double elements = 0;
   };
   mutable boost::container::small_vector<Padded, 8> padded_;

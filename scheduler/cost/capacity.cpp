@@ -48,7 +48,7 @@ double needed_by(const ResolvedNest& view, const TileCounts& counts, int stage) 
   if (m.is_register() && m.size > 0 && access.operand_memory == s.memory) {
     own = counts.slots(s.access, s.loops) * access.registers;
   } else {
-    own = counts.padded_tile(s.access, s.loops, s.facts->digits_of(s.access)) * access.element_bytes *
+    own = counts.padded_tile(s.access, s.loops, s.facts->by_dim_of(s.access)) * access.element_bytes *
           copies_of(view, stage);
     own = m.is_register() && m.size > 0 ? std::ceil(own / static_cast<double>(m.size)) : own * padding_of(view, s);
   }

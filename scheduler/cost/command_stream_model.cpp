@@ -7,12 +7,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "hwdesc/model/memory_time.h"
 #include "hwdesc/model/stream_window.h"
 #include "hwdesc/model/timing_choice.h"
 #include "scheduler/cost/capacity.h"
-#include "scheduler/cost/tile_sizes.h"
 #include "scheduler/cost/tile_uses.h"
 #include "scheduler/nest/instruction_timing.h"
 
@@ -46,8 +46,8 @@ struct Chains {
     if (together * interval >= 1) return 1 / together;  // enough independent chains to hide the latency
     const double all = groups * repeats, seen = (window - 1) / together;
     const double alone = length - 1 + std::min(1.0, together * interval);
-    const auto number = static_cast<std::size_t>(std::min(all, most_groups));
-    std::vector<double> begins(number, 0);
+    const auto number = static_cast<std::size_t>(std::min(all, static_cast<double>(most_groups)));
+    boost::container::small_vector<double, most_groups> begins(number, 0);
     for (std::size_t g = 1, oldest = 0; g < number; ++g) {
       begins[g] = begins[g - 1];
       const auto left = [&] {  // of one chain of each group
@@ -72,19 +72,14 @@ struct Chains {
     return (last + alone) / (all * length * together);
   }
 
-  static constexpr double most_groups = 64;  ///< simulated groups; later ones take as long as the last
+  static constexpr std::size_t most_groups = 64;  ///< simulated groups; later ones take as long as the last
 };
 
 /// Whole and short tiles below some loops.
 struct TileMix {
   std::vector<std::int64_t> whole;
-  boost::container::small_vector<TileExtents, 8> met;  ///< by dim
+  boost::container::small_vector<const TileCounts::Sizes*, 8> met;  ///< by dim
 };
-TileMix mix_below(const ResolvedNest& view, int loops) {
-  TileMix mix{view.tiles(loops), {}};
-  for (int d = 0; d < view.dim_count(); ++d) mix.met.push_back(extents_below(view, d, loops));
-  return mix;
-}
 
 /// Mean of `cost` over all these tiles relative to a whole one, which costs `full`. Tails of dims are independent, and
 /// cost is taken as a product over dims.
@@ -93,10 +88,10 @@ double mean_share(const TileMix& mix, double full, F&& cost) {
   double share = 1;
   std::vector<std::int64_t> sizes;
   for (std::size_t d = 0; d < mix.met.size() && full > 0; ++d) {
-    if (mix.met[d].size() < 2) continue;
+    if (mix.met[d]->size() < 2) continue;
     if (sizes.empty()) sizes = mix.whole;
     double sum = 0, times = 0;
-    for (const auto& [size, count] : mix.met[d]) {
+    for (const auto& [size, count] : *mix.met[d]) {
       sizes[d] = size;
       sum += count * (size == mix.whole[d] ? full : cost(sizes));
       times += count;
@@ -116,11 +111,11 @@ Quantities mean_shares(const TileMix& mix, const Quantities& full, F&& of) {
   Quantities shares(full.size(), 1), sums;
   std::vector<std::int64_t> sizes;
   for (std::size_t d = 0; d < mix.met.size(); ++d) {
-    if (mix.met[d].size() < 2) continue;
+    if (mix.met[d]->size() < 2) continue;
     if (sizes.empty()) sizes = mix.whole;
     double times = 0;
     sums.assign(full.size(), 0);
-    for (const auto& [size, count] : mix.met[d]) {
+    for (const auto& [size, count] : *mix.met[d]) {
       sizes[d] = size;
       const Quantities own = size == mix.whole[d] ? full : of(sizes);
       for (std::size_t q = 0; q < full.size(); ++q) sums[q] += count * own[q];
@@ -186,8 +181,8 @@ double released(const ResolvedNest& view, const TileCounts& counts, int stage, i
   boost::container::small_vector<const TileCoordinate*, 8> tile;
   for (const TileCoordinate& w : coordinates_of_move(view, stage, move, view.tiles(loops)))
     if (w.points < w.extent && !w.replicates()) tile.push_back(&w);
-  std::stable_sort(tile.begin(), tile.end(),
-                   [](const TileCoordinate* a, const TileCoordinate* b) { return a->order < b->order; });
+  const auto further_out = [](const TileCoordinate* a, const TileCoordinate* b) { return a->order < b->order; };
+  if (!std::is_sorted(tile.begin(), tile.end(), further_out)) std::stable_sort(tile.begin(), tile.end(), further_out);
   boost::container::small_vector<double, 8> left;  // uses along a coordinate that no loop divides yet
   double pieces = 1;
   for (const TileCoordinate* w : tile) {
@@ -224,11 +219,11 @@ double largest(const TileMix& mix, double& whole) {
   whole = 1;
   for (std::size_t d = 0; d < mix.met.size(); ++d) {
     double sum = 0, times = 0;
-    for (const auto& [size, count] : mix.met[d]) {
+    for (const auto& [size, count] : *mix.met[d]) {
       sum += static_cast<double>(size) * count;
       times += count;
     }
-    for (const auto& [size, count] : mix.met[d])
+    for (const auto& [size, count] : *mix.met[d])
       if (size == mix.whole[d]) whole *= count / std::max(times, 1.0);
     if (sum > 0) ratio *= static_cast<double>(mix.whole[d]) * times / sum;
   }
@@ -239,7 +234,7 @@ double largest(const TileMix& mix, double& whole) {
 double changes_to_short(const ResolvedNest& view, const TileCounts& counts, int w) {
   const LoopLevel& loop = view.loops[static_cast<std::size_t>(w)];
   double entered = 0, with_both = 0;
-  for (const auto& [size, times] : extents_below(view, loop.dim, w)) {
+  for (const auto& [size, times] : counts.tiles_along(loop.dim, w)) {
     entered += times;
     if (loop.tile > 0 && size > loop.tile && size % loop.tile > 0) with_both += times;
   }
@@ -272,6 +267,7 @@ struct Edge {
   double visible = 0;  ///< cycles, relative to the end; negative: before it
   double period = 0;
   bool first = false;  ///< no round before
+  bool operator==(const Edge&) const = default;
 };
 
 /// The fills of a place.
@@ -350,13 +346,39 @@ TilePath short_way(const TilePath& all, const TilePath& whole, double full) {
   return way;
 }
 
-/// The same tile where a full or short one is drained and a full or short one is filled.
-StreamTile at_boundary(StreamTile tile, bool from_full, bool to_full, double full) {
-  tile.doubled = tile.doubled || (tile.apart && from_full != to_full);
-  tile.in = to_full ? tile.full_in : short_way(tile.in, tile.full_in, full);
-  tile.out = from_full ? tile.full_out : short_way(tile.out, tile.full_out, full);
-  return tile;
-}
+/// The tiles of a place, between rounds in which each is a full or a short one.
+class RoundTiles {
+ public:
+  RoundTiles(std::span<StreamTile> tiles, double full) : tiles_(tiles) {
+    for (const StreamTile& tile : tiles)
+      paths_.push_back({tile.doubled, tile.in, tile.out, short_way(tile.in, tile.full_in, full),
+                        short_way(tile.out, tile.full_out, full)});
+  }
+
+  /// A full or short one is drained and a full or short one is filled.
+  void set(bool from_full, bool to_full) {
+    for (std::size_t t = 0; t < tiles_.size(); ++t) {
+      StreamTile& tile = tiles_[t];
+      tile.doubled = paths_[t].doubled || (tile.apart && from_full != to_full);
+      tile.in = to_full ? tile.full_in : paths_[t].short_in;
+      tile.out = from_full ? tile.full_out : paths_[t].short_out;
+    }
+  }
+  /// Mean tiles again.
+  void reset() {
+    for (std::size_t t = 0; t < tiles_.size(); ++t)
+      tiles_[t].doubled = paths_[t].doubled, tiles_[t].in = paths_[t].in, tiles_[t].out = paths_[t].out;
+  }
+
+ private:
+  struct Paths {
+    bool doubled = false;
+    TilePath in, out;  ///< of the mean
+    TilePath short_in, short_out;
+  };
+  std::span<StreamTile> tiles_;
+  boost::container::small_vector<Paths, 8> paths_;
+};
 
 /// Commands that move these tiles, from number `first` on.
 double moves_from(const std::vector<StreamTile>& tiles, std::size_t first) {
@@ -400,6 +422,12 @@ std::size_t index_of_largest(const std::vector<double>& of) {
   return static_cast<std::size_t>(std::max_element(of.begin(), of.end()) - of.begin());
 }
 
+/// Loops down to the innermost of the first `loops` with several steps, each of which renews a tile below them.
+int place_of(const TileCounts& counts, int loops) {
+  while (loops > 0 && counts.trip(loops - 1) <= 1) --loops;
+  return loops;
+}
+
 /// Commands that fill the tile of a transfer, by a load or a clear, and that drain it; nullptr: none.
 struct TileMoves {
   const Instruction *in = nullptr, *out = nullptr;
@@ -424,7 +452,7 @@ KnownCalls::Call call_time(const ResolvedNest& view, const std::vector<std::int6
 
 constexpr int turns = 5;  ///< of the iteration that finds a stall
 
-/// The tiles of a nest and its calls, each found once.
+/// Whole and short tiles of a nest and its calls, each found once.
 class TileMixes {
  public:
   TileMixes(const ResolvedNest& view, const TileCounts& counts)
@@ -435,8 +463,12 @@ class TileMixes {
 
   /// Below the first loops.
   const TileMix& below(std::size_t loops) {
-    if (!by_loops_[loops]) by_loops_[loops] = mix_below(view_, static_cast<int>(loops));
-    return *by_loops_[loops];
+    TileMix& mix = by_loops_[loops];
+    if (!mix.whole.empty()) return mix;
+    const std::span<const std::int64_t> whole = counts_.extents(static_cast<int>(loops));
+    mix.whole.assign(whole.begin(), whole.end());
+    for (int d = 0; d < view_.dim_count(); ++d) mix.met.push_back(&counts_.tiles_along(d, static_cast<int>(loops)));
+    return mix;
   }
 
   /// The call below all loops, for a tile of these sizes.
@@ -444,6 +476,13 @@ class TileMixes {
     const auto [found, fresh] = view_.facts->calls->by_extents.try_emplace(padded_extents(view_, sizes));
     if (fresh) found->second = call_time(view_, found->first);
     return found->second;
+  }
+
+  /// Do full and short tiles have buffers of their own? The same for all stages in a memory.
+  bool are_apart(int stage) {
+    const auto [known, fresh] = apart_.try_emplace(view_.memory_of(stage), false);
+    if (fresh) known->second = short_tiles_are_apart(view_, counts_, stage);
+    return known->second;
   }
 
   /// How often short tiles follow full ones at the steps of the first loops.
@@ -456,13 +495,17 @@ class TileMixes {
  private:
   const ResolvedNest& view_;
   const TileCounts& counts_;
-  std::vector<std::optional<TileMix>> by_loops_;
+  std::vector<TileMix> by_loops_;   ///< empty: not asked for yet
   std::vector<double> changes_{0};  ///< by loops, as far as known
+  Traffic::ById<MemoryId, bool> apart_;
 };
 
-/// Places from the outermost, with their rounds: `rounds[0]` is the whole nest, once. `first`: tile of each, and the
-/// end.
-void settle_rounds(const std::vector<StreamTile>& tiles, std::vector<double>& rounds, std::vector<std::size_t>& first) {
+/// Sorts tiles by place, from the outermost, and finds the rounds of places: `rounds[0]` is the whole nest, once.
+/// `first`: tile of each, and the end.
+void settle_rounds(std::vector<StreamTile>& tiles, std::vector<double>& rounds, std::vector<std::size_t>& first) {
+  const auto further_out = [](const StreamTile& a, const StreamTile& b) { return a.place < b.place; };
+  if (!std::is_sorted(tiles.begin(), tiles.end(), further_out))
+    std::stable_sort(tiles.begin(), tiles.end(), further_out);
   rounds = {1};
   first = {0};
   for (std::size_t t = 0; t < tiles.size(); ++t) {
@@ -500,8 +543,6 @@ class Stream {
   StreamTime run(const Traffic& traffic) {
     for (const Transfer& t : traffic.transfers)
       if (t.stage >= 0 && t.from != t.to) add_tile(t);
-    std::stable_sort(tiles_.begin(), tiles_.end(),
-                     [](const StreamTile& a, const StreamTile& b) { return a.place < b.place; });
     settle_rounds(tiles_, rounds_, first_);
     wait_for_sums();
     Round round{calls_ * call_ / rounds_.back(), calls_ / rounds_.back()};
@@ -515,7 +556,8 @@ class Stream {
     }
     const Filled first = fill(0, {}, Edge{0, 0, true});
     const double begin = std::max(0.0, first.ready);
-    const Drained end = drain(0, round, lookahead(0, round, 0, 0));
+    Drained end;
+    drain(0, round, lookahead(0, round, 0, 0), end);
     // The last call also waits for the last part of the tiles that are filled once.
     double serial = std::max(begin + round.cycles, first.whole) + end.ended;
     for (const StreamTile& tile : tiles_)  // no result drains before the first tile, a full one, is finished
@@ -541,9 +583,8 @@ class Stream {
     tile.parent = s.parent;
     tile.refills = counts_.steps(s.loops);
     tile.doubled = s.stage.buffers > 1;
-    tile.apart = !tile.doubled && short_tiles_are_apart(view_, counts_, t.stage);
-    for (int w = 0; w < s.loops; ++w)
-      if (counts_.trip(w) > 1) tile.place = w + 1;
+    tile.apart = !tile.doubled && mixes_.are_apart(t.stage);
+    tile.place = place_of(counts_, s.loops);
     const TileMoves by = moves_of(view_, t);
     const double loaded =
         t.access == 0 && t.elements_in > 0 ? std::min(1.0, t.elements_in / std::max(t.elements_out, 1.0)) : 1;
@@ -610,10 +651,10 @@ class Stream {
   }
 
   /// Results drain in parts, inner tiles first: each when it is finished and within `seen` cycles of the end.
-  Drained drain(std::size_t place, const Round& round, double seen) const {
-    Drained d{latency_ - call_, -1e300, 0, {}, {}};
-    d.ports.resize(ports_.all.size());
-    d.results.resize(tiles_.size(), -1e300);
+  void drain(std::size_t place, const Round& round, double seen, Drained& d) const {
+    d.ended = latency_ - call_, d.visible = -1e300, d.commands = 0;
+    d.ports.assign(ports_.all.size(), PortDrains{});
+    d.results.assign(tiles_.size(), -1e300);
     double inner = latency_ - call_, each = 0, begins_at = 0;
     for (std::size_t t = tiles_.size(); t-- > first_[place];) {
       const TilePath& out = tiles_[t].out;
@@ -628,7 +669,6 @@ class Stream {
       each = out.cycles;
     }
     if (d.commands >= window_) d.visible = begins_at + (d.commands - window_ + 1) * each;
-    return d;
   }
 
   /// Fills of tiles from `place` on, relative to the end of the round before.
@@ -672,13 +712,17 @@ class Stream {
   /// Stall between two rounds of a place. A longer stall lets later commands start earlier: a fixed point, found by
   /// damped iteration. `before`: the stall before the first of the two; nothing: the same.
   double gap(std::size_t place, const Round& round, std::optional<double> before = std::nullopt) const {
-    double gap = 0;
+    double gap = 0, found = 0, seen = 0;
+    Drained drained;
+    Edge edge;
     for (int turn = 0; turn < turns; ++turn) {
-      const Drained drained = drain(place, round, lookahead(place, round, gap, 0));
-      Edge edge;
+      const double now = lookahead(place, round, gap, 0);
+      const bool same = turn > 0 && now == seen;  // mostly: what the window reaches does not depend on the stall
+      if (!same) drain(place, round, seen = now, drained);
+      const Edge last = edge;
       edge.period = round.cycles + before.value_or(gap);
       edge.visible = std::max(drained.visible, -lookahead(place, round, gap, drained.commands));
-      const double found = std::max(0.0, fill(place, drained, edge).ready);
+      if (!same || edge != last) found = std::max(0.0, fill(place, drained, edge).ready);
       if (found == gap) break;
       gap = turn == 0 ? found : (gap + found) / 2;
     }
@@ -690,25 +734,24 @@ class Stream {
   double mean_gap(std::size_t place, const Round& round) {
     const double full = tiles_[first_[place]].full, largest = tiles_[first_[place]].largest;
     if (full <= 0 || full >= 1) return gap(place, round);
-    const std::vector<StreamTile> mean = tiles_;
+    RoundTiles tiles{std::span(tiles_).subspan(first_[place]), full};
     const auto between = [&](bool from_full, bool to_full, std::optional<double> before = std::nullopt) {
-      for (std::size_t t = first_[place]; t < tiles_.size(); ++t)
-        tiles_[t] = at_boundary(mean[t], from_full, to_full, full);
+      tiles.set(from_full, to_full);
       const double share = from_full ? largest : of_short(1, largest, full);
       return gap(place, {round.cycles * share, round.commands * share}, before);
     };
     const double alternating = std::min({full, 1 - full, tiles_[first_[place]].changes});
-    double sum = 0, to_short = 0, to_full = 0;
+    double to_short = 0, to_full = 0;
     for (int turn = 0; turn < 2; ++turn) {
       const double before = to_short;
       to_full = between(false, true, before);
       to_short = between(true, false, to_full);
       if (to_short == before) break;
     }
-    sum += alternating * (to_full + to_short);
+    double sum = alternating * (to_full + to_short);
     if (full > alternating) sum += (full - alternating) * between(true, true);
     if (1 - full > alternating) sum += (1 - full - alternating) * between(false, false);
-    tiles_ = mean;
+    tiles.reset();
     return sum;
   }
 

@@ -297,10 +297,10 @@ std::optional<double> stream_copy_cycles(const ResolvedNest& view, const TileCou
   if (!copy_facts(view, s).filled) return std::nullopt;
   const double copies = counts.refills(t.access, s.loops);
   const double mean_filled =
-      mean_of_tiles(view, s.loops, [&](const auto& sizes) { return copy_facts(view, s, sizes).filled.value_or(0); });
+      mean_of_tiles(counts, s.loops, [&](const auto& sizes) { return copy_facts(view, s, sizes).filled.value_or(0); });
   if (t.access > 0) return t.elements_in > 0 ? copies * mean_filled : 0;
   const double mean_drained =
-      mean_of_tiles(view, s.loops, [&](const auto& sizes) { return copy_facts(view, s, sizes).drained.value_or(0); });
+      mean_of_tiles(counts, s.loops, [&](const auto& sizes) { return copy_facts(view, s, sizes).drained.value_or(0); });
   return copies * (mean_filled * t.elements_in / std::max(1.0, t.elements_out) + mean_drained);
 }
 

@@ -696,7 +696,12 @@ KnownMoves::Key key_of(const ResolvedNest& view, int stage, const Instruction& m
     const StagedTile& outer = view.stages[static_cast<std::size_t>(around)];
     key.push_back(outer.facts->number);
     key.push_back(outer.access);
-    for (const std::int64_t extent : view.tiles(outer.loops)) key.push_back(extent > 1 ? 1 : 0);
+    std::int64_t neighbours = 1;  // a bit for each dim
+    for (const std::int64_t extent : view.tiles(outer.loops)) {
+      if (neighbours >> 62 != 0) key.push_back(neighbours), neighbours = 1;
+      neighbours = neighbours << 1 | (extent > 1 ? 1 : 0);
+    }
+    key.push_back(neighbours);
   }
   return key;
 }

@@ -153,6 +153,10 @@ class StageCheck {
     layout();
     if (s.buffers < 1) problem(fmt::format("x{}: at least one buffer", s.buffers));
     if (const auto lacks = missing_buffers(s, model_.memory(*memory))) problem(lacks->message, lacks->hint);
+    if (facts_.stage.layout.empty())
+      for (const std::vector<SplitDigit>& digits : facts_.default_digits) sort_by_dim(digits);
+    else
+      sort_by_dim(facts_.digits);
     initial_value();
     facts_.clears = clears();
     if (!s.from.empty() && s.tensor == nest_.kernel->tensors[nest_.statement.write.tensor.index()].name) begins();
@@ -234,6 +238,16 @@ class StageCheck {
   void split(const std::vector<LayoutDigit>& layout) {
     auto& splits = facts_.splits.emplace_back();
     for (const LayoutDigit& digit : layout) splits.push_back(split_digit(digit.index));
+  }
+
+  void sort_by_dim(const std::vector<SplitDigit>& digits) {
+    DigitsByDim& sorted = facts_.by_dim.emplace_back();
+    if (digits.empty()) return;
+    sorted.resize(nest_.statement.domain.dims.size());
+    for (const SplitDigit& digit : digits)
+      if (const auto name = digit.form.as_dim())
+        if (const int d = nest_.statement.domain.find(*name); d >= 0)
+          sorted[static_cast<std::size_t>(d)].push_back(&digit);
   }
 
   void initial_value() {
@@ -357,18 +371,18 @@ Result<std::shared_ptr<const NestFacts>> StatementFacts::of_do(const Nest& nest)
   return form->second;
 }
 
-std::shared_ptr<const StageFacts> StatementFacts::of_stage(const std::shared_ptr<const NestFacts>& facts,
-                                                           const Stage& stage) {
-  const std::size_t hash = hash_of(stage);
-  const auto [begin, end] = stages_.equal_range(hash);
-  for (auto known = begin; known != end; ++known)
-    if (known->second.first == facts && known->second.second->stage == stage) return known->second.second;
+const std::shared_ptr<const StageFacts>& StatementFacts::of_stage(const std::shared_ptr<const NestFacts>& facts,
+                                                                  const Stage& stage) {
+  const std::size_t hash = hash_of(stage) * 31 + std::hash<const NestFacts*>()(facts.get());
+  if (const auto alike = stages_.find(hash); alike != stages_.end())
+    for (const auto& [nest, known] : alike->second)
+      if (nest == facts && known->stage == stage) return known;
   if (stages_.size() >= most_stages) stages_.clear();
   StageFacts found;
   found.stage = stage;
   found.number = ++numbered_;
   StageCheck(*facts, found).run();
-  return stages_.emplace(hash, KnownStage{facts, std::make_shared<const StageFacts>(std::move(found))})->second.second;
+  return stages_[hash].emplace_back(facts, std::make_shared<const StageFacts>(std::move(found))).second;
 }
 
 std::shared_ptr<StatementFacts> statement_facts(const Kernel& kernel, StatementId statement,
@@ -382,10 +396,10 @@ const std::vector<LayoutDigit>* StageFacts::layout_of(int access) const {
   return at < defaults.size() ? &defaults[at] : nullptr;
 }
 
-std::span<const SplitDigit> StageFacts::digits_of(int access) const {
-  if (!stage.layout.empty()) return digits;
-  const auto at = static_cast<std::size_t>(std::find(accesses.begin(), accesses.end(), access) - accesses.begin());
-  return at < default_digits.size() ? std::span<const SplitDigit>(default_digits[at]) : std::span<const SplitDigit>();
+const DigitsByDim* StageFacts::by_dim_of(int access) const {
+  const auto own = std::find(accesses.begin(), accesses.end(), access) - accesses.begin();
+  const auto at = stage.layout.empty() ? static_cast<std::size_t>(own) : 0;
+  return at < by_dim.size() && !by_dim[at].empty() ? &by_dim[at] : nullptr;
 }
 
 std::span<const std::optional<SplitDigit>> StageFacts::splits_of(int access) const {

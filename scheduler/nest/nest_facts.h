@@ -122,6 +122,10 @@ struct PackedCopyFacts {
 
 struct KnownMoves;
 
+/// Digits of a layout by the one dim that each is a part of, outermost first: by dim of the statement, none of a dim
+/// that occurs in sums only. Empty: no layout.
+using DigitsByDim = std::vector<std::vector<const SplitDigit*>>;
+
 /// What a `stage` line determines below a given `do` line.
 struct StageFacts {
   Stage stage;
@@ -138,8 +142,10 @@ struct StageFacts {
   /// Of the buffer of an access, stated or not; nullptr: in registers.
   const std::vector<LayoutDigit>* layout_of(int access) const;
   std::vector<std::vector<SplitDigit>> default_digits = {};  ///< of `defaults`
-  /// Of that layout; empty: in registers, or unsupported ones.
-  std::span<const SplitDigit> digits_of(int access) const;
+  /// Digits of the stated layout, or of `default_digits`. They point into the lists of those.
+  std::vector<DigitsByDim> by_dim = {};
+  /// Of the layout of the buffer of an access; nullptr: in registers, or unsupported ones.
+  const DigitsByDim* by_dim_of(int access) const;
   /// Each digit of the stated layout, or of `defaults`; nothing: an unsupported one.
   std::vector<std::vector<std::optional<SplitDigit>>> splits = {};
   /// Of that layout, digit by digit; empty: in registers.
@@ -163,8 +169,8 @@ class StatementFacts {
 
   /// Of the nest's last line. Diagnostics, without a place: it states no mapping.
   Result<std::shared_ptr<const NestFacts>> of_do(const Nest& nest);
-  /// Of a line above that one.
-  std::shared_ptr<const StageFacts> of_stage(const std::shared_ptr<const NestFacts>& facts, const Stage& stage);
+  /// Of a line above that one; valid until the next one is asked for.
+  const std::shared_ptr<const StageFacts>& of_stage(const std::shared_ptr<const NestFacts>& facts, const Stage& stage);
 
  private:
   /// Equal `do` lines. An instruction with compile-time extents has a form for each extents of the innermost tiles.
@@ -177,9 +183,9 @@ class StatementFacts {
   const Kernel* kernel_;
   StatementId statement_;
   const HardwareModel* model_;
-  std::vector<std::unique_ptr<KnownDo>> dos_;                ///< last used first
-  std::unordered_multimap<std::size_t, KnownStage> stages_;  ///< by a hash of the line
-  std::int64_t numbered_ = 0;                                ///< stages so far
+  std::vector<std::unique_ptr<KnownDo>> dos_;                        ///< last used first
+  std::unordered_map<std::size_t, std::vector<KnownStage>> stages_;  ///< by a hash of the line and its facts
+  std::int64_t numbered_ = 0;                                        ///< stages so far
 };
 
 /// A prefetch distance of n needs n + 1 buffers, except in caches. Nothing: the stage has enough.

@@ -143,7 +143,7 @@ class Resolver {
   }
 
   void stage(const Stage& s) {
-    const auto known = facts_.of_stage(view_.facts, s);
+    const auto& known = facts_.of_stage(view_.facts, s);
     add(known->problems);
     if (!known->memory.valid()) return;
     const Memory& memory = view_.model->memory(known->memory);

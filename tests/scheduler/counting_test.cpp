@@ -129,6 +129,38 @@ TEST(Counting, RoomOfDigits) {
   has({floordiv(k, 32), mod(floordiv(k, 2), 16), mod(k, 2)}, 40, 2, 64);
 }
 
+TEST(Counting, TilesAlongADimAreWholeAndShortOnes) {
+  const Kernel kernel = formula("Y[i] += X[i,k]", "i=37,k=5", "X=s16,Y=s32");
+  const HardwareModel model = machine("npu16");
+  const auto schedule = parse_schedule("schedule: s\nkernel: " + kernel.name + R"(
+target: npu16
+nest:
+  - for i by 16
+  - for k by 5
+  - for i by 6
+  - for i by 1
+  - for k by 1
+  - do s0 with scalar
+)",
+                                       "s.yaml", kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto view = resolve(schedule->nests.front(), kernel, make_id<StatementId>(0), model);
+  ASSERT_TRUE(view) << render(view.diagnostics());
+  const TileCounts counts(*view);
+  const auto along = [&](int dim, int loops) {
+    std::string text;
+    for (const auto& [extent, count] : counts.tiles_along(dim, loops))
+      text += fmt::format("{:.0f} of {}, ", count, extent);
+    return text;
+  };
+  EXPECT_EQ(along(0, 0), "1 of 37, ");
+  EXPECT_EQ(along(0, 1), "2 of 16, 1 of 5, ");
+  EXPECT_EQ(along(0, 2), along(0, 1)) << "the second loop is over the other dim";
+  EXPECT_EQ(along(0, 3), "4 of 6, 2 of 4, 1 of 5, ");
+  EXPECT_EQ(along(0, 4), "37 of 1, ");
+  EXPECT_EQ(along(1, 5), "5 of 1, ");
+}
+
 /// What a tile is priced to take is what its buffer has.
 TEST(Counting, RoomOfATileIsThatOfItsBuffer) {
   const HardwareModel model = machine("npu16");
@@ -144,7 +176,7 @@ nest:
   ASSERT_TRUE(schedule) << render(schedule.diagnostics());
   const auto view = resolve(schedule->nests.front(), kernel, make_id<StatementId>(0), model);
   ASSERT_TRUE(view) << render(view.diagnostics());
-  EXPECT_EQ(TileCounts(*view).padded_tile(1, 0, view->stages.front().facts->digits), 16);
+  EXPECT_EQ(TileCounts(*view).padded_tile(1, 0, view->stages.front().facts->by_dim_of(1)), 16);
   const auto program = lower(*schedule, kernel, model);
   ASSERT_TRUE(program) << render(program.diagnostics());
   const auto copy = std::find_if(program->buffers.begin(), program->buffers.end(),
