@@ -194,6 +194,7 @@ class StageCheck {
   }
 
   void moves() {
+    if (facts_.stage.via.empty()) return;
     std::vector<std::string> known;
     for (const Instruction& i : model_.instructions())
       if (is_move(i)) known.push_back(i.name);

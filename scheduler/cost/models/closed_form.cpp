@@ -131,6 +131,7 @@ Cost replayed_cost(const PricedNest& nest, double cycles, const Bottleneck& bott
 }
 
 std::optional<Cost> refined_cost(const Candidate& candidate) {
+  if (!executes_a_stream(*candidate.model)) return std::nullopt;
   const auto priced = price_nest(candidate);
   if (!priced || (*priced)->timing != TimingModel::command_stream || !is_stream((*priced)->view)) return std::nullopt;
   const PricedNest& nest = **priced;
