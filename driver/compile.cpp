@@ -247,7 +247,9 @@ std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& w
 
 Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& whole, const HardwareModel& model,
                             const CostModelFactory& costs) {
-  const Kernel kernel = scheduled_kernel_of(one_step_of(whole), schedule);
+  const auto scheduled = scheduled_kernel(one_step_of(whole), schedule);
+  if (!scheduled) return scheduled.diagnostics();
+  const Kernel& kernel = *scheduled;
   Evaluation evaluation;
   for (std::size_t s = 0; s < schedule.nests.size(); ++s) {
     const auto id = make_id<StatementId>(s);

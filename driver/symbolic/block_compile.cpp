@@ -19,6 +19,7 @@
 #include "driver/symbolic/shared_price.h"
 #include "driver/symbolic/statement_loops.h"
 #include "driver/symbolic/symbolic_arguments.h"
+#include "driver/symbolic/tiles_of_nests.h"
 #include "hwdesc/model/one_thread.h"
 #include "ir/symbolic/facts.h"
 #include "ir/symbolic/refusal.h"
@@ -100,16 +101,6 @@ double likely_cells(const Grid& grid, const BlockCounts& counts) {
     if (!tiles.empty() && counts[a] > tiles.front() && counts[a] % tiles.front() != 0) cells *= 2;
   }
   return cells;
-}
-
-bool is_in_lanes(const Schedule& schedule, const std::string& dim) {
-  const auto has = [&](const Digit& digit) { return digit.column.names().contains(dim); };
-  for (const Nest& nest : schedule.nests)
-    for (const Line& line : nest.lines)
-      if (const auto* instruction = std::get_if<Do>(&line.is))
-        for (const auto& [name, digits] : instruction->dims)
-          if (std::any_of(digits.begin(), digits.end(), has)) return true;
-  return false;
 }
 
 std::set<std::string> dims_of(const GridShape& shape) {
@@ -280,8 +271,9 @@ class SampledPrices {
         prices_.try_emplace(key_of(statements[s][n / samples_.size()], n % samples_.size()), prices[n]);
     }
   }
-  /// At any sizes.
+  /// At any sizes, of grids with all their blocks.
   double at(const GridCandidate& candidate, const Bindings& sizes) {
+    ISAMAP_CHECK(!candidate.legal || stage_of(candidate) == GridStage::printable, "versions have their blocks");
     double cycles = candidate.legal ? 0 : illegal_price;
     for (std::size_t s = 0; s < candidate.grids.size(); ++s)
       cycles += price_of(*candidate.grids[s], sizes, lowered_[s].costs());
@@ -437,9 +429,10 @@ std::vector<const GridCandidate*> made_together(const std::vector<GuardedSchedul
 }
 
 /// Adds the grids of several candidates that are at a stage, made side by side; of one alone, its blocks are made so.
-/// `shapes`, `lowered`: by statement.
+/// `shapes`, `lowered`: by statement. `sizes`: where they are priced.
 void advance_ahead(const std::vector<const GridCandidate*>& candidates, GridStage stage,
-                   const std::vector<GridShape>& shapes, std::vector<LoweredBlocks>& lowered, AdvancedGrids& ahead) {
+                   const std::vector<GridShape>& shapes, std::vector<LoweredBlocks>& lowered,
+                   const std::vector<Bindings>& sizes, AdvancedGrids& ahead) {
   std::vector<std::pair<const PlannedGrid*, std::size_t>> plans;  // and their statements
   for (const GridCandidate* one : candidates)
     for (std::size_t s = 0; s < one->grids.size() && one->legal; ++s) {
@@ -451,7 +444,7 @@ void advance_ahead(const std::vector<const GridCandidate*>& candidates, GridStag
   if (plans.size() < 2) return;
   auto advanced = for_each_in_parallel(lowered[0].workers(), plans.size(), [&](std::size_t n) {
     PlannedGrid plan = *plans[n].first;
-    advance(plan, shapes[plans[n].second], lowered[plans[n].second]);
+    advance(plan, shapes[plans[n].second], lowered[plans[n].second], sizes);
     return plan;
   });
   for (std::size_t n = 0; n < plans.size(); ++n) ahead.emplace(plans[n].first, std::move(advanced[n]));
@@ -657,7 +650,7 @@ class BlockCompiler {
       if (const GridCandidate& one = candidates_[version.schedule]; one.legal) least = std::min(least, stage_of(one));
     if (least == GridStage::printable) return false;
     advance_ahead(made_together(versions, candidates_, least, question, workers().jobs(), ahead_), least, shapes_,
-                  lowered_, ahead_);
+                  lowered_, prices_.samples(), ahead_);
     for (const GuardedSchedule& version : versions) advance(version.schedule, least, question);
     return true;
   }
@@ -669,7 +662,7 @@ class BlockCompiler {
         if (auto made = ahead_.extract(&plan))
           plan = std::move(made.mapped());
         else
-          isamap::advance(plan, shapes_[s], lowered_[s]);
+          isamap::advance(plan, shapes_[s], lowered_[s], prices_.samples());
       }
       if (why_.empty()) why_ = plan.why_not;
       if (is_refused(plan) && !is_written() && is_refused(grids_[s]) && may_be_loops(kernel_, s, options_))

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "driver/symbolic/short_blocks.h"
+#include "driver/symbolic/tiles_of_nests.h"
 #include "isamap/scheduler.h"
 #include "program/masked_blocks.h"
 #include "program/masked_ends.h"
@@ -76,6 +77,21 @@ BlockCounts tiles_of(const Schedule& schedule, const std::string& dim) {
         for (const TiledLoop& tiled : loop->loops)
           if (tiled.dim == dim && tiled.tile <= largest_block_tile) tiles.insert(tiled.tile);
   return {tiles.begin(), tiles.end()};
+}
+
+/// Is there a loop over tiles of a dim, by itself, fused, or over rounds of lanes? Without one no loop has any trip.
+bool has_loop_over(const Schedule& schedule, const std::string& dim) {
+  const auto names = [&](const TiledLoop& tiled) {
+    for (std::size_t at = tiled.dim.find(dim); at != std::string::npos; at = tiled.dim.find(dim, at + 1))
+      if (at == 0 || tiled.dim[at - 1] == '.') return true;
+    return false;
+  };
+  for (const Nest& nest : schedule.nests)
+    for (const Line& line : nest.lines)
+      if (const auto* loop = std::get_if<For>(&line.is);
+          loop != nullptr && !loop->unroll && std::any_of(loop->loops.begin(), loop->loops.end(), names))
+        return true;
+  return false;
 }
 
 bool has_narrow_operands(const GridShape& shape) {
@@ -386,6 +402,16 @@ void serve_fewer(std::vector<DimRun>& runs, std::int64_t step, const std::set<st
   runs.back().low = step;
 }
 
+/// Runs for what a tile leaves where no lanes are along the axis: each number has loops and calls of its own. Where the
+/// least or the largest does not lower, position by position.
+std::vector<DimRun> exact_runs(std::int64_t tile, std::int64_t step,
+                               const std::function<std::shared_ptr<const Program>(std::int64_t remainder)>& lowered) {
+  std::vector<DimRun> runs;
+  for (std::int64_t remainder = step; remainder < tile; remainder += step) runs.push_back({0, remainder, remainder});
+  if (runs.empty() || (lowered(runs.front().low) && lowered(runs.back().low))) return runs;
+  return {{1, 0, 0}};
+}
+
 /// Runs for what a tile leaves, multiples of a step: one for several numbers where only masks differ. Where one does
 /// not lower, position by position.
 std::vector<DimRun> remainder_runs(std::int64_t tile, std::int64_t step,
@@ -481,6 +507,43 @@ std::vector<std::size_t> cells_of_their_own(const Grid& grid) {
   return cells;
 }
 
+/// Cells, and whether they add to sums, in the order of their blocks: those that start sums first.
+std::vector<std::pair<std::size_t, bool>> cells_of(const Grid& grid) {
+  std::vector<std::pair<std::size_t, bool>> found;
+  for (const bool adding : {false, true})
+    for (std::size_t cell = 0; (!adding || has_adding_cells(grid.shape.axes)) && cell < block_count(grid); ++cell)
+      found.emplace_back(cell, adding);
+  return found;
+}
+
+/// By schedules of remainders? Others are tried where none of these lowers.
+bool has_lanes_along(const GridAxis& axis, const std::vector<Schedule>& remainders) {
+  return std::any_of(remainders.begin(), remainders.end(),
+                     [&](const Schedule& schedule) { return is_in_lanes(schedule, axis.dim); });
+}
+
+/// By the first schedule for remainders that lowers; null: none does.
+std::shared_ptr<const Program> first_lowered(const GridShape& shape, const GridSchedules& schedules,
+                                             const BlockCounts& counts, LoweredBlocks& lowered) {
+  std::shared_ptr<const Program> program;
+  for (const auto* list : {&schedules.remainders, &schedules.others})
+    for (std::size_t n = 0; n < list->size() && !program; ++n) program = lowered.of(shape, (*list)[n], counts, false);
+  return program;
+}
+
+/// Has the schedule a block whose axes all are walked, with these tiles? `of_schedule`: all of its tiles, by axis.
+bool walks(const GridShape& shape, const std::vector<BlockCounts>& of_schedule, const BlockCounts& tiles,
+           const Schedule& schedule, LoweredBlocks& lowered) {
+  for (const std::int64_t steps : sampled_block_steps) {
+    BlockCounts counts;
+    for (std::size_t axis = 0; axis < tiles.size(); ++axis)
+      counts.push_back(walked(of_schedule[axis], tiles[axis], steps));
+    const auto program = lowered.of(shape, schedule, counts, false);
+    if (program && tile_loops(*program, lowered.model(), shape, counts, tiles)) return true;
+  }
+  return false;
+}
+
 class GridBuilder {
  public:
   /// `ends`: moves and loads may end with sums that are rounded up.
@@ -490,62 +553,62 @@ class GridBuilder {
     grid_.schedule = schedules.main;
   }
 
-  Result<Grid> run(GridWork work) {
-    for (std::size_t axis = 0; axis < axes().size(); ++axis)
-      tiles_.push_back(tiles_of(grid_.schedule, axes()[axis].dim));
-    if (!find_tiles()) return std::move(why_);
-    round_up_sums(grid_, ends_, lowered_);
-    for (std::size_t axis = 0; axis < axes().size(); ++axis)
-      remainder_steps_.push_back(remainder_step_of(axes()[axis]));
-    for (std::size_t axis = 0; axis < axes().size(); ++axis)
-      if (!add_remainders(axis)) return std::move(why_);
-    fit_code();
-    for (GridAxis& axis : axes()) axis.runs = reachable_runs(axis);
-    if (block_count(grid_) * 2 > most_blocks)
-      return refused(fmt::format("its tiles leave {} blocks of remainders; at most {} are made", block_count(grid_),
-                                 most_blocks / 2));
-    grid_.order = order_of(grid_.schedule, axes());
-    if (work == GridWork::blocks) make_ahead();
-    for (const bool adding : {false, true})
-      for (std::size_t cell = 0; (!adding || has_adding_cells(axes())) && cell < block_count(grid_); ++cell)
-        if (work == GridWork::runs)
-          grid_.blocks.push_back(expected_block(cell, adding));
-        else if (!add_block(cell, adding))
-          return std::move(why_);
+  Result<Grid> with_blocks() {
+    if (!find_runs()) return std::move(why_);
+    make_ahead();
+    for (const auto& [cell, adding] : cells_of(grid_))
+      if (!add_block(cell, adding)) return std::move(why_);
+    return std::move(grid_);
+  }
+
+  /// With the schedules of blocks that cells have at these sizes.
+  Result<Grid> expected(const std::vector<Bindings>& sizes) {
+    if (!find_runs()) return std::move(why_);
+    std::set<std::size_t> reached;
+    for (const Bindings& at : sizes) reached.merge(blocks_at(grid_, at));
+    for (const auto& [cell, adding] : cells_of(grid_))
+      grid_.blocks.push_back(expected_block(cell, adding, reached.contains(grid_.blocks.size())));
     return std::move(grid_);
   }
 
  private:
-  std::vector<GridAxis>& axes() { return grid_.shape.axes; }
-  const std::vector<GridAxis>& axes() const { return grid_.shape.axes; }
-  const Diagnostics& refused(const std::string& why) {
-    why_ = {error(why)};
-    return why_;
+  bool find_runs() {
+    for (std::size_t axis = 0; axis < axes().size(); ++axis)
+      tiles_.push_back(tiles_of(grid_.schedule, axes()[axis].dim));
+    if (!find_tiles()) return false;
+    round_up_sums(grid_, ends_, lowered_);
+    for (std::size_t axis = 0; axis < axes().size(); ++axis)
+      remainder_steps_.push_back(remainder_step_of(axes()[axis]));
+    for (std::size_t axis = 0; axis < axes().size(); ++axis)
+      if (!add_remainders(axis)) return false;
+    fit_code();
+    for (GridAxis& axis : axes()) axis.runs = reachable_runs(axis);
+    if (block_count(grid_) * 2 > most_blocks) {
+      refused(fmt::format("its tiles leave {} blocks of remainders; at most {} are made", block_count(grid_),
+                          most_blocks / 2));
+      return false;
+    }
+    grid_.order = order_of(grid_.schedule, axes());
+    return true;
   }
 
-  std::shared_ptr<const Program> lowered(const Schedule& schedule, const BlockCounts& counts, bool adds) const {
-    return lowered_.of(grid_.shape, schedule, counts, adds);
-  }
+  std::vector<GridAxis>& axes() { return grid_.shape.axes; }
+  const std::vector<GridAxis>& axes() const { return grid_.shape.axes; }
+  void refused(const std::string& why) { why_ = {error(why)}; }
 
   /// A block whose axes all are walked, with these tiles.
   bool walks(const BlockCounts& tiles, const Schedule& schedule) const {
-    for (const std::int64_t steps : sampled_block_steps) {
-      BlockCounts counts;
-      for (std::size_t axis = 0; axis < axes().size(); ++axis)
-        counts.push_back(walked(tiles_[axis], tiles[axis], steps));
-      const auto program = lowered(schedule, counts, false);
-      if (program && tile_loops(*program, model_, grid_.shape, counts, tiles)) return true;
-    }
-    return false;
+    return ::isamap::walks(grid_.shape, tiles_, tiles, schedule, lowered_);
   }
 
   /// Runs of tiles: for each axis the largest tile that is walked, and the smallest.
   bool find_tiles() {
+    const auto has_loops = [&](const GridAxis& axis) { return has_loop_over(grid_.schedule, axis.dim); };
     BlockCounts largest;
     for (const BlockCounts& tiles : tiles_)
       largest.push_back(
           std::accumulate(tiles.begin(), tiles.end(), std::int64_t{1}, [](auto a, auto b) { return std::lcm(a, b); }));
-    if (!walks(largest, grid_.schedule)) {
+    if (!std::all_of(axes().begin(), axes().end(), has_loops) || !walks(largest, grid_.schedule)) {
       refused("no loops of the schedule take any number of tiles of " + dims_of(axes()));
       return false;
     }
@@ -571,22 +634,21 @@ class GridBuilder {
       return false;
     }
     const auto lowered_remainder = [&](std::int64_t remainder) { return remainder_program(axis, remainder); };
-    for (const DimRun& run : remainder_runs(tile, remainder_steps_[axis], lowered_remainder, model_))
-      runs.push_back(run);
+    const std::vector<DimRun> left = has_lanes_along(axes()[axis], schedules_.remainders)
+                                         ? remainder_runs(tile, remainder_steps_[axis], lowered_remainder, model_)
+                                         : exact_runs(tile, remainder_steps_[axis], lowered_remainder);
+    runs.insert(runs.end(), left.begin(), left.end());
     return true;
   }
   /// By the first schedule that lowers; none: the scalar one alone does.
   std::shared_ptr<const Program> remainder_program(std::size_t axis, std::int64_t remainder) const {
     BlockCounts counts = walked_counts(axes());
     counts[axis] = remainder;
-    std::shared_ptr<const Program> program;
-    for (const auto* list : {&schedules_.remainders, &schedules_.others})
-      for (std::size_t n = 0; n < list->size() && !program; ++n) program = lowered((*list)[n], counts, false);
-    return program;
+    return first_lowered(grid_.shape, schedules_, counts, lowered_);
   }
   /// Smaller tiles along the axes with the most bodies, until the code of all blocks fits.
   void fit_code() {
-    const auto tiles = lowered(grid_.schedule, walked_counts(axes()), false);
+    const auto tiles = lowered_.of(grid_.shape, grid_.schedule, walked_counts(axes()), false);
     const bool in_lanes = sums_tiles_in_lanes(schedules_.main, axes());
     const double most = in_lanes ? std::min(schedules_.most_code, most_lane_code) : schedules_.most_code;
     for (const std::size_t axis : axes_with_remainders(axes())) {
@@ -621,9 +683,9 @@ class GridBuilder {
       if (is_expected_to_lower(shared, schedule)) return schedule;
     return schedules_.scalar;
   }
-  Block expected_block(std::size_t cell, bool adding) {
+  Block expected_block(std::size_t cell, bool adding, bool is_reached) {
     Block block;
-    block.schedule = expected_schedule(cell);
+    if (is_reached) block.schedule = expected_schedule(cell);
     const auto shared = cell_of_short_tiles(grid_, cell);
     block.repeated = shared && is_expected_to_share(cell) && !shared_.emplace(*shared, adding).second;
     return block;
@@ -740,18 +802,35 @@ std::shared_ptr<const Program> LoweredBlocks::of(const GridShape& shape, const S
                    [&] { return lowered_block(shape, schedule, counts, adds, model_, options_); });
 }
 
-Result<Grid> build_grid(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules, GridWork work) {
+namespace {
+
+/// Moves and loads end with sums that are rounded up, unless that makes no grid, or scalar blocks.
+Result<Grid> made_grid(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules,
+                       const std::function<Result<Grid>(GridBuilder&)>& make) {
   const auto is_summed = [&](const GridAxis& axis) { return is_in_sum_lanes(schedules.main, axis); };
   const bool in_lanes = std::any_of(shape.axes.begin(), shape.axes.end(), is_summed);
   if (in_lanes || has_narrow_operands(shape)) {
-    auto grid = GridBuilder(shape, lowered, schedules, true).run(work);
+    GridBuilder builder(shape, lowered, schedules, true);
+    auto grid = make(builder);
     const auto ends = [](const GridAxis& axis) { return axis.end.has_value(); };
     const auto is_scalar = [&](const Block& block) { return block.schedule == schedules.scalar; };
     const bool fails = !grid || (!in_lanes && std::any_of(grid->shape.axes.begin(), grid->shape.axes.end(), ends) &&
                                  std::any_of(grid->blocks.begin(), grid->blocks.end(), is_scalar));
     if (!fails) return grid;
   }
-  return GridBuilder(shape, lowered, schedules, false).run(work);
+  GridBuilder builder(shape, lowered, schedules, false);
+  return make(builder);
+}
+
+}  // namespace
+
+Result<Grid> build_grid(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules) {
+  return made_grid(shape, lowered, schedules, [](GridBuilder& builder) { return builder.with_blocks(); });
+}
+
+Result<Grid> expected_grid(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules,
+                           const std::vector<Bindings>& sizes) {
+  return made_grid(shape, lowered, schedules, [&](GridBuilder& builder) { return builder.expected(sizes); });
 }
 
 double code_of(const Grid& grid) {

@@ -55,22 +55,20 @@ class LoweredBlocks {
   KeptValues<std::shared_ptr<const Program>> known_;  ///< by `block_key`
 };
 
-/// What is made of a grid: most of the time goes to its blocks.
-enum class GridWork {
-  runs,  ///< blocks are schedules without programs: the ones that will lower, and be shared, it is expected
-  blocks
-};
-
 /// Finds the tiles whose number may be any, and lowers a block for each combination of runs. An error says what stands
 /// against it: a dim that no loop of the schedule walks, too many remainders, a block that does not lower.
-Result<Grid> build_grid(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules,
-                        GridWork work = GridWork::blocks);
+Result<Grid> build_grid(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules);
+
+/// The same without programs, which take most of the time: a block is the schedule that will lower, and be shared, it
+/// is expected. The grid has a cost at these sizes only: blocks of which they have no cell have no schedule.
+Result<Grid> expected_grid(const GridShape& shape, LoweredBlocks& lowered, const GridSchedules& schedules,
+                           const std::vector<Bindings>& sizes);
 
 /// Loops and calls in the text of all blocks.
 double code_of(const Grid& grid);
 
-/// What the text of a grid takes to compile, in loops and calls; a function counts like some. Of a grid with runs: as
-/// expected from the block of its largest tiles.
+/// What the text of a grid takes to compile, in loops and calls; a function counts like some. Of an expected grid: as
+/// told from the block of its largest tiles.
 double text_of(const Grid& grid, LoweredBlocks& lowered);
 
 /// Positions along each axis at the sample sizes.

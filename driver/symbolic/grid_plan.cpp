@@ -105,10 +105,11 @@ bool is_refused(const PlannedGrid& plan) { return plan.stage != GridStage::print
 namespace {
 
 /// What stands against the next stage; none: the grid has what it takes.
-Diagnostics make_next_stage(PlannedGrid& plan, const GridShape& shape, LoweredBlocks& lowered) {
+Diagnostics make_next_stage(PlannedGrid& plan, const GridShape& shape, LoweredBlocks& lowered,
+                            const std::vector<Bindings>& sizes) {
   if (plan.stage == GridStage::lowered) return unprintable_blocks(plan.grid, lowered.model());
-  const GridWork work = plan.stage == GridStage::planned ? GridWork::runs : GridWork::blocks;
-  auto grid = build_grid(shape, lowered, plan.next.front(), work);
+  auto grid = plan.stage == GridStage::planned ? expected_grid(shape, lowered, plan.next.front(), sizes)
+                                               : build_grid(shape, lowered, plan.next.front());
   if (!grid) return grid.diagnostics();
   plan.grid = std::move(*grid);
   plan.text = text_of(plan.grid, lowered);
@@ -117,9 +118,9 @@ Diagnostics make_next_stage(PlannedGrid& plan, const GridShape& shape, LoweredBl
 
 }  // namespace
 
-void advance(PlannedGrid& plan, const GridShape& shape, LoweredBlocks& lowered) {
+void advance(PlannedGrid& plan, const GridShape& shape, LoweredBlocks& lowered, const std::vector<Bindings>& sizes) {
   while (plan.stage != GridStage::printable && !is_refused(plan)) {
-    const Diagnostics problems = make_next_stage(plan, shape, lowered);
+    const Diagnostics problems = make_next_stage(plan, shape, lowered, sizes);
     if (problems.empty()) {
       plan.stage = static_cast<GridStage>(static_cast<int>(plan.stage) + 1);
       return;
@@ -134,7 +135,7 @@ void advance(PlannedGrid& plan, const GridShape& shape, LoweredBlocks& lowered) 
 }
 
 void complete(PlannedGrid& plan, const GridShape& shape, LoweredBlocks& lowered) {
-  while (plan.stage != GridStage::printable && !is_refused(plan)) advance(plan, shape, lowered);
+  while (plan.stage != GridStage::printable && !is_refused(plan)) advance(plan, shape, lowered, {});
 }
 
 Schedule with_early_copies(const GridShape& shape, Schedule schedule, const HardwareModel& model) {

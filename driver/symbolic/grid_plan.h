@@ -32,9 +32,9 @@ PlannedGrid planned_grid(const GridShape& shape, const Schedule& schedule, const
 /// None of its schedules makes a grid that can be printed.
 bool is_refused(const PlannedGrid& plan);
 
-/// The next stage; where its schedule does not allow that, the runs of the first of the next schedules that has some,
-/// or it is refused.
-void advance(PlannedGrid& plan, const GridShape& shape, LoweredBlocks& lowered);
+/// The next stage, with a cost at these sizes; where its schedule does not allow that, the runs of the first of the
+/// next schedules that has some, or it is refused.
+void advance(PlannedGrid& plan, const GridShape& shape, LoweredBlocks& lowered, const std::vector<Bindings>& sizes);
 
 /// The last stage, by the first of its schedules that allows it, unless it is refused.
 void complete(PlannedGrid& plan, const GridShape& shape, LoweredBlocks& lowered);
@@ -52,8 +52,8 @@ Schedule with_separate_lanes(const Schedule& schedule);
 /// A schedule that was found at one position of an axis has no loop over it: it gets one, `for n by 1`.
 Schedule with_unit_loops(const GridShape& shape, Schedule schedule);
 
-/// A schedule that sums in lanes, found at few positions of an axis, unrolls them without a loop over tiles: it gets one
-/// over tiles of as many, `for j by 3`. `counts`: where it was found, by axis.
+/// A schedule that sums in lanes, found at few positions of an axis, unrolls them without a loop over tiles: it gets
+/// one over tiles of as many, `for j by 3`. `counts`: where it was found, by axis.
 Schedule with_tiles_as_found(const GridShape& shape, Schedule schedule, const std::vector<std::int64_t>& counts,
                              const HardwareModel& model);
 

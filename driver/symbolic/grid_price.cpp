@@ -10,7 +10,6 @@
 #include "driver/symbolic/grid_builder.h"
 #include "isamap/scheduler.h"
 #include "program/shared_copies.h"
-#include "scheduler/nest/scheduled_kernel.h"
 
 namespace isamap {
 namespace {
@@ -132,10 +131,23 @@ bool is_adding(const Grid& grid, const RunsOfCell& cell) {
   return false;
 }
 
-const Block& block_of(const Grid& grid, const RunsOfCell& cell) {
+/// The number of its block.
+std::size_t block_of(const Grid& grid, const RunsOfCell& cell) {
   std::size_t number = 0;
   for (std::size_t a = 0; a < cell.size(); ++a) number = number * grid.shape.axes[a].runs.size() + cell[a].run;
-  return grid.blocks[number + (is_adding(grid, cell) ? block_count(grid) : 0)];
+  return number + (is_adding(grid, cell) ? block_count(grid) : 0);
+}
+
+std::size_t cell_count(const std::vector<CountedRuns>& runs) {
+  std::size_t cells = 1;
+  for (const CountedRuns& of_axis : runs) cells *= of_axis.size();
+  return cells;
+}
+
+std::vector<CountedRuns> runs_at(const Grid& grid, const Bindings& sizes) {
+  std::vector<CountedRuns> runs;
+  for (const GridAxis& axis : grid.shape.axes) runs.push_back(runs_at(axis, evaluate(axis.extent, sizes)));
+  return runs;
 }
 
 CellCounts counts_of(const RunsOfCell& cell) {
@@ -192,6 +204,8 @@ std::string block_key(const GridShape& shape, const Schedule& schedule, const st
 }
 
 bool BlockCosts::is_legal(const GridShape& shape, const Schedule& schedule, const std::vector<std::int64_t>& counts) {
+  if (!estimated(shape, schedule, counts, false)) return false;
+  if (schedule.nests.size() == 1) return true;  // what else is checked are tiles that nests share
   return legal_.of(block_key(shape, schedule, counts, false),
                    [&] { return !has_errors(verify(schedule, block_kernel(shape, counts, false), model_)); });
 }
@@ -200,8 +214,6 @@ const Result<Cost>& BlockCosts::estimated(const GridShape& shape, const Schedule
                                           const std::vector<std::int64_t>& counts, bool adds) {
   return known_.of(block_key(shape, schedule, counts, adds), [&]() -> Result<Cost> {
     const PricedBlock block = priced_block(shape, counts, adds, schedule);
-    if (const auto fits = scheduled_kernel(block.kernel, block.schedule); !fits)  // lanes of more positions
-      return fits.diagnostics();
     auto cost = evaluate(block.schedule, block.kernel, model_, costs_);
     return cost ? Result<Cost>(std::move(cost->total)) : cost.diagnostics();
   });
@@ -283,26 +295,30 @@ bool has_single_round(const Grid& grid, const Bindings& sizes) {
 
 Result<Cost> cost_of(const Grid& grid, BlockCosts& costs, const Bindings& sizes) {
   if (grid.loops) return cost_of_loops(grid, costs, sizes);
-  std::vector<CountedRuns> runs;
-  for (const GridAxis& axis : grid.shape.axes) runs.push_back(runs_at(axis, evaluate(axis.extent, sizes)));
-  return cost_of_runs(grid, costs, runs);
+  return cost_of_runs(grid, costs, runs_at(grid, sizes));
+}
+
+std::set<std::size_t> blocks_at(const Grid& grid, const Bindings& sizes) {
+  const std::vector<CountedRuns> runs = runs_at(grid, sizes);
+  std::set<std::size_t> blocks;
+  for (std::size_t cell = 0; cell < cell_count(runs); ++cell) blocks.insert(block_of(grid, runs_of_cell(runs, cell)));
+  return blocks;
 }
 
 Result<Cost> cost_of_runs(const Grid& grid, BlockCosts& costs, const std::vector<CountedRuns>& runs) {
-  std::size_t cells = 1;
-  for (const CountedRuns& of_axis : runs) cells *= of_axis.size();
+  const std::size_t cells = cell_count(runs);
   std::vector<Cost> all;
   const CellCosts prices(grid, costs);
   const std::vector<bool> shared = shared_axes(grid.schedule, grid.shape, costs.model());
   for (std::size_t cell = 0; cell < cells; ++cell) {
     const RunsOfCell own = runs_of_cell(runs, cell);
-    const Block& block = block_of(grid, own);
+    const Block& block = grid.blocks[block_of(grid, own)];
     std::optional<PositionsBefore> before;
     for (std::size_t a = 0; a < own.size() && !before; ++a) {
       if (!shared[a] || own[a].at == 0) continue;
       RunsOfCell first = own;
       first[a] = {0, runs[a][0].first, runs[a][0].second};
-      if (runs[a][0].first == 0 || packs_alike(block_of(grid, first).schedule, grid.schedule))
+      if (runs[a][0].first == 0 || packs_alike(grid.blocks[block_of(grid, first)].schedule, grid.schedule))
         before = PositionsBefore{a, runs[a][0].second};
     }
     auto cost = prices.cost(block.schedule, counts_of(own), is_adding(grid, own), before, !block.panels.empty());

@@ -5,6 +5,7 @@
 // Cells share the copies that their schedule packs before all loops (program/shared_copies.h). A cell that finds them
 // made costs what its positions add to the block before it: cost(both together) - cost(the block before it).
 
+#include <set>
 #include <string>
 
 #include "driver/symbolic/kept_values.h"
@@ -47,7 +48,7 @@ class BlockCosts {
 
   const HardwareModel& model() const { return model_; }
   const CostModelFactory& factory() const { return costs_; }
-  /// Is the schedule legal for so many positions along each axis?
+  /// Is the schedule legal for so many positions along each axis, and has a cost?
   bool is_legal(const GridShape& shape, const Schedule& schedule, const std::vector<std::int64_t>& counts);
   /// Where each tile of registers has a copy of the output of its own, which is written back with strides, the cost
   /// model counts lines that one tile leaves open as if they left the caches before the next tile finishes them. So
@@ -70,6 +71,9 @@ std::vector<bool> shared_axes(const Schedule& schedule, const GridShape& shape, 
 /// Cycles of a block with so many positions; infinite: the schedule is illegal there.
 double cell_cycles(const Schedule& schedule, const Grid& grid, const std::vector<std::int64_t>& counts,
                    const std::optional<PositionsBefore>& before, BlockCosts& costs);
+
+/// Numbers of the blocks of the cells at these sizes.
+std::set<std::size_t> blocks_at(const Grid& grid, const Bindings& sizes);
 
 /// By the cost of a block with so many positions; illegal ones last.
 std::vector<const Schedule*> cheapest_first(std::vector<const Schedule*> schedules, const Grid& grid,

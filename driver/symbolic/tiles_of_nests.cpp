@@ -20,16 +20,6 @@ TiledLoop* loop_over(Nest& nest, const std::string& dim, bool unrolled) {
   return nullptr;
 }
 
-bool is_in_lanes(const Nest& nest, const std::string& dim) {
-  const auto has = [&](const Digit& digit) { return digit.column.names().contains(dim); };
-  return std::any_of(nest.lines.begin(), nest.lines.end(), [&](const Line& line) {
-    const auto* instruction = std::get_if<Do>(&line.is);
-    return instruction != nullptr &&
-           std::any_of(instruction->dims.begin(), instruction->dims.end(),
-                       [&](const auto& of) { return std::any_of(of.second.begin(), of.second.end(), has); });
-  });
-}
-
 /// Copies that lie tile by tile, `[i/80, i%80]`, do so with the new tile.
 void retile(Nest& nest, const std::string& dim, std::int64_t before, std::int64_t tile) {
   const AffineExpr position = AffineExpr::dim(dim);
@@ -44,6 +34,21 @@ void retile(Nest& nest, const std::string& dim, std::int64_t before, std::int64_
 }
 
 }  // namespace
+
+bool is_in_lanes(const Nest& nest, const std::string& dim) {
+  const auto has = [&](const Digit& digit) { return digit.column.names().contains(dim); };
+  return std::any_of(nest.lines.begin(), nest.lines.end(), [&](const Line& line) {
+    const auto* instruction = std::get_if<Do>(&line.is);
+    return instruction != nullptr &&
+           std::any_of(instruction->dims.begin(), instruction->dims.end(),
+                       [&](const auto& of) { return std::any_of(of.second.begin(), of.second.end(), has); });
+  });
+}
+
+bool is_in_lanes(const Schedule& schedule, const std::string& dim) {
+  return std::any_of(schedule.nests.begin(), schedule.nests.end(),
+                     [&](const Nest& nest) { return is_in_lanes(nest, dim); });
+}
 
 Schedule with_vector_tiles(const GridShape& shape, Schedule schedule) {
   if (schedule.lanes.empty() || schedule.nests.size() != 2) return schedule;

@@ -7,6 +7,10 @@
 
 namespace isamap {
 
+/// Is a dim, or a part of it, in lanes of an instruction?
+bool is_in_lanes(const Nest& nest, const std::string& dim);
+bool is_in_lanes(const Schedule& schedule, const std::string& dim);
+
 /// Sums in lanes along an axis in lanes, in tiles of several vectors, `for i by 80`, get tiles of one vector, and tiles
 /// of their parts are no larger: the largest tile bounds the number of remainders, however tiles divide each other.
 Schedule with_vector_tiles(const GridShape& shape, Schedule schedule);

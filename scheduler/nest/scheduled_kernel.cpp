@@ -9,6 +9,7 @@
 namespace isamap {
 
 Result<Kernel> scheduled_kernel(const Kernel& kernel, const Schedule& schedule) {
+  if (schedule.splits.empty() && schedule.lanes.empty()) return kernel;
   const auto split = split_statements(kernel, schedule.splits);
   return split ? vectorize_reductions(*split, schedule.lanes) : split;
 }

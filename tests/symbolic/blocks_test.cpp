@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 #include "backends/common/process.h"
 #include "backends/compiled_runner.h"
@@ -1160,14 +1161,21 @@ TEST(BlockGrids, RunsComeBeforeTheirBlocks) {
   const GridSchedules schedules{*schedule, {*schedule}, {}, *schedule};
   const auto whole = build_grid(*shape, lowered, schedules);
   ASSERT_TRUE(whole) << render(whole.diagnostics());
-  const auto runs = build_grid(*shape, lowered, schedules, GridWork::runs);
+  std::vector<Bindings> sizes;
+  for (const std::int64_t height : {1, 9, 24}) sizes.push_back({{"N", 2}, {"H", height}, {"W", 25}});
+  const auto runs = expected_grid(*shape, lowered, schedules, sizes);
   ASSERT_TRUE(runs) << render(runs.diagnostics());
   EXPECT_EQ(block_count(*runs), block_count(*whole));
   EXPECT_EQ(body_count(*runs), 0U);
+  const auto is_asked = [](const Block& block) { return !block.schedule.nests.empty(); };
+  std::set<std::size_t> reached;
+  for (const Bindings& at : sizes) reached.merge(blocks_at(*runs, at));
+  EXPECT_EQ(std::count_if(runs->blocks.begin(), runs->blocks.end(), is_asked), std::ssize(reached));
+  EXPECT_LT(reached.size(), runs->blocks.size());
   EXPECT_NEAR(text_of(*runs, lowered) / text_of(*whole, lowered), 1, 0.25);
-  for (const std::int64_t height : {1, 9, 24}) {
-    const auto expected = cost_of(*runs, lowered.costs(), {{"N", 2}, {"H", height}, {"W", 25}});
-    const auto cost = cost_of(*whole, lowered.costs(), {{"N", 2}, {"H", height}, {"W", 25}});
+  for (const Bindings& at : sizes) {
+    const auto expected = cost_of(*runs, lowered.costs(), at);
+    const auto cost = cost_of(*whole, lowered.costs(), at);
     ASSERT_TRUE(expected && cost);
     EXPECT_EQ(expected->cycles, cost->cycles);
   }
