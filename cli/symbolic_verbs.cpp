@@ -265,11 +265,8 @@ Json symbolic_document(const SymbolicCompilation& compiled, const HardwareModel&
 
 /// The program, or nothing: an error was reported and `code` is set.
 std::optional<SymbolicCompilation> compiled_for_all(const Options& options, const SymbolicKernel& kernel,
-                                                    std::optional<HardwareModel>& model, Exit& code) {
-  code = Exit::wrong_input;
-  model = load_target(options);
-  if (!model) return std::nullopt;
-  auto compiled = symbolic_program_of(options, kernel, *model, code);
+                                                    const HardwareModel& model, Exit& code) {
+  auto compiled = symbolic_program_of(options, kernel, model, code);
   if (!compiled) return std::nullopt;
   if (compiled->program) return compiled;
   code = fail(compiled->code, with_schedule_lines(options, compiled->problems));
@@ -385,11 +382,11 @@ Exit emit_symbolic(const Options& options, const SymbolicKernel& kernel) {
                                       {"--workspace", options.emit.workspace}});
   if (refused != Exit::ok) return refused;
   Exit code = Exit::wrong_input;
-  std::optional<HardwareModel> model = load_target(options);
+  const std::optional<HardwareModel> model = load_target(options);
   if (!model) return code;
   if (has_sized_recurrence(kernel) && is_host_code(*model) && options.schedule_file.empty())
     return emit_time_loop(options, kernel, *model);
-  const auto compiled = compiled_for_all(options, kernel, model, code);
+  const auto compiled = compiled_for_all(options, kernel, *model, code);
   if (!compiled) return code;
   const auto files = emit(*compiled->program, *model);
   if (!files) return fail(Exit::no_answer, files.diagnostics());
@@ -407,9 +404,10 @@ Exit schedule_symbolic(const Options& options, const SymbolicKernel& kernel) {
                                       {"--trace", !options.trace.empty()},
                                       {"--store", !options.lab.store.empty()}});
   if (refused != Exit::ok) return refused;
-  Exit code = Exit::ok;
-  std::optional<HardwareModel> model;
-  const auto compiled = compiled_for_all(options, kernel, model, code);
+  Exit code = Exit::wrong_input;
+  const std::optional<HardwareModel> model = load_target(options);
+  if (!model) return code;
+  const auto compiled = compiled_for_all(options, kernel, *model, code);
   if (!compiled) return code;
   if (options.json) return deliver(options, text_of(symbolic_document(*compiled, *model)));
   const SymbolicProgram& program = *compiled->program;
@@ -432,9 +430,10 @@ Exit schedule_symbolic(const Options& options, const SymbolicKernel& kernel) {
 }
 
 Exit explain_symbolic(const Options& options, const SymbolicKernel& kernel) {
-  Exit code = Exit::ok;
-  std::optional<HardwareModel> model;
-  const auto compiled = compiled_for_all(options, kernel, model, code);
+  Exit code = Exit::wrong_input;
+  const std::optional<HardwareModel> model = load_target(options);
+  if (!model) return code;
+  const auto compiled = compiled_for_all(options, kernel, *model, code);
   if (!compiled) return code;
   if (options.json) return deliver(options, text_of(symbolic_document(*compiled, *model)));
   const SymbolicProgram& program = *compiled->program;
