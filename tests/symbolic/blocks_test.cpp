@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <regex>
 #include <set>
 
 #include "backends/common/process.h"
@@ -315,6 +316,8 @@ TEST(SymbolicBlocks, StepsOfAWindowShareLoads) {
   const auto unit = print_symbolic_cpp(*made.program, model);
   ASSERT_TRUE(unit);
   EXPECT_NE(unit->text.find("__asm__(\"\" : \"+v\"("), std::string::npos);
+  // Rows at the stride of the call begin at the one before them.
+  EXPECT_TRUE(std::regex_search(unit->text, std::regex(R"(const float\* const I_\w+_row_2 = I_\w+_row \+ I_s0;)")));
 }
 
 /// Convolutions with more channels than zones at edges are made for: a window of 5 x 3, and one of steps of two.

@@ -12,6 +12,13 @@
 namespace isamap {
 namespace {
 
+// Elements of a row for which it gets a pointer. Of two, as rows of a register tile have vectors, GCC 12 keeps the
+// multiples of strides, and a pointer may cost it the registers: products took 1.03 times as long.
+constexpr int least_elements = 3;
+
+/// Else its places are summed up from the pointer before it.
+bool is_used(const Pointer& pointer) { return pointer.uses >= (pointer.row ? least_elements : 2); }
+
 AffineExpr of_term(const AffineTerm& term) {
   return std::visit(overloaded{[](const std::string& name) { return AffineExpr::dim(name); },
                                [](const FloorDiv& f) { return floordiv(*f.numerator, f.divisor); }},
@@ -345,14 +352,70 @@ class Finder {
   std::map<std::tuple<std::int32_t, int, AffineExpr>, int> pointer_of_;
 };
 
+/// Pointers of rows, and the elements of each that calls use.
+class RowFinder {
+ public:
+  explicit RowFinder(std::vector<Pointer>& pointers) : pointers_(pointers) {}
+
+  void find(std::vector<Item>& items) {
+    for (Item& item : items) {
+      if (std::holds_alternative<Call>(item.node->is))
+        for (Place& place : item.places) find(place);
+      find(item.body);
+      find(item.otherwise);
+    }
+  }
+
+ private:
+  void find(Place& place) {
+    if (place.strides == AffineExpr(0) || place.constant < 0) return;
+    const auto [known, is_new] =
+        pointer_of_.try_emplace({place.buffer.value, place.shared, place.strides}, static_cast<int>(pointers_.size()));
+    if (is_new) {
+      const std::string variable = place.shared < 0 ? "" : pointers_[static_cast<std::size_t>(place.shared)].variable;
+      pointers_.push_back({place.buffer, place.shared, place.strides, variable, "", 0, true});
+    }
+    place.row = known->second;
+    if (elements_.insert({place.row, place.constant}).second) ++pointers_[static_cast<std::size_t>(place.row)].uses;
+  }
+
+  std::vector<Pointer>& pointers_;
+  std::map<std::tuple<std::int32_t, int, AffineExpr>, int> pointer_of_;
+  std::set<std::pair<int, std::int64_t>> elements_;
+};
+
+/// Each row begins at the one before it of the same parent: one addition, and no multiple that is kept.
+void chain_rows(std::vector<Pointer>& pointers) {
+  struct Last {
+    int pointer = -1;
+    AffineExpr strides;
+  };
+  std::map<std::pair<std::int32_t, int>, Last> last;  // by buffer and parent
+  for (std::size_t p = 0; p < pointers.size(); ++p) {
+    Pointer& row = pointers[p];
+    if (row.name.empty() || !row.row) continue;
+    const AffineExpr strides = row.offset;
+    Last& before = last[{row.buffer.value, row.parent}];
+    const AffineExpr more = strides - before.strides;
+    const auto is_positive = [](const AffineTerm& term) { return term.coefficient > 0; };
+    if (before.pointer >= 0 && std::all_of(more.terms().begin(), more.terms().end(), is_positive))
+      row.parent = before.pointer, row.offset = more;
+    before = {static_cast<int>(p), strides};
+  }
+}
+
 }  // namespace
 
 std::vector<Item> find_places(const std::vector<Node>& nodes, const StorageContext& context, Places& places) {
   Finder finder(context, places);
   auto items = finder.items(nodes);
+  RowFinder(places.pointers).find(items);
   for (Pointer& pointer : places.pointers)
-    if (pointer.uses > 1)
-      pointer.name = context.names.unique(places.buffers[pointer.buffer.index()] + "_" + pointer.variable);
+    if (is_used(pointer))
+      pointer.name =
+          context.names.unique(places.buffers[pointer.buffer.index()] +
+                               (pointer.variable.empty() ? "" : "_" + pointer.variable) + (pointer.row ? "_row" : ""));
+  chain_rows(places.pointers);
   note_needs(items, places);
   return items;
 }
@@ -407,7 +470,9 @@ std::optional<RegisterPart> part_of_registers(const Variable& variable, const Sh
 }
 
 std::pair<int, AffineExpr> resolve(const Place& place, const Places& places) {
-  if (place.shared >= 0 && places.pointers[static_cast<std::size_t>(place.shared)].uses > 1)
+  if (place.row >= 0 && is_used(places.pointers[static_cast<std::size_t>(place.row)]))
+    return {place.row, AffineExpr(place.constant)};
+  if (place.shared >= 0 && is_used(places.pointers[static_cast<std::size_t>(place.shared)]))
     return {place.shared, place.strides + AffineExpr(place.constant)};
   return {place.prefix, place.last + place.strides + AffineExpr(place.constant)};
 }

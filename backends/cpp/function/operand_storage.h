@@ -6,6 +6,11 @@
 // variable they contain; every group but the last becomes a pointer declared in that loop's body, as does the last one
 // if several operands share it:
 //   for i  { const float* A_i = A + 37*i;  for k { ... A_i[k] ... } }
+//
+// Rows at a distance that is an argument get pointers, too, if calls use several elements of a row: compilers see that
+// each sum `2*S + 24` is the same in all steps of a loop, and keep more of them than there are registers. A row begins
+// at the one before it, which takes one addition.
+//   const float* A_i_row = A_i + S;  ... A_i[24] ... A_i_row[0] ... A_i_row[24] ...
 
 #include <map>
 #include <optional>
@@ -27,7 +32,8 @@ struct Pointer {
   AffineExpr offset;     ///< elements, over loop variables
   std::string variable;  ///< innermost loop variable of the offset
   std::string name;
-  int uses = 0;
+  int uses = 0;      ///< of a row: different elements
+  bool row = false;  ///< multiples of strides beyond its parent; declared where a call is the first to use it
 };
 
 struct Place {
@@ -37,6 +43,7 @@ struct Place {
   BufferId buffer;
   int prefix = -1;  ///< memory: pointer without the innermost group of terms; -1: the buffer
   int shared = -1;  ///< pointer with it; used when its `uses` is above 1
+  int row = -1;     ///< pointer with `strides`, too; used when several of its elements are
   AffineExpr last;  ///< the innermost group; immediate operands of element statements: the index whose value is read
   std::int64_t constant = 0;
   AffineExpr strides;  ///< multiples of strides that are arguments, beside `constant`

@@ -137,8 +137,8 @@ class Printer {
     statements_.state().block(items, [&] { print(items); });
   }
   void print(const std::vector<Item>& items) {
-    const std::set<int> pointers_before = declared_pointers_, variables_before = declared_variables_;
-    statements_.declare_pointers(items, declared_pointers_);
+    const std::set<int> pointers_before = statements_.pointers(), variables_before = declared_variables_;
+    statements_.declare_pointers(items);
     auto starts = starting_variables(items, declared_variables_, model_);
     const bool divides = team_ && !divided_;
     bool alone = false;
@@ -158,7 +158,7 @@ class Printer {
     all_take_part();
     if (divides) divided_ = false;
     if (alone) join(alone, true);
-    declared_pointers_ = pointers_before;
+    statements_.pointers() = pointers_before;
     declared_variables_ = variables_before;
   }
 
@@ -362,7 +362,7 @@ class Printer {
   std::vector<const Loop*> around_;  ///< with a dialect: open loops on units
   std::set<int> opened_;             ///< variables opened by a statement and written by later calls
   std::string condition_;            ///< open condition of the block
-  std::set<int> declared_pointers_, declared_variables_;
+  std::set<int> declared_variables_;
   int in_unit_ = 0;
   std::set<int> thread_values_;  ///< variables of parallel loops, outside of which they may be set
   bool divided_ = false;         ///< of a team: one member executes this, or each its iterations

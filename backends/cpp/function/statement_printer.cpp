@@ -73,24 +73,28 @@ void StatementPrinter::declare(const std::set<int>& variables) {
   for (const auto& [type, list] : lists) out_.line(type + " " + list + ";");
 }
 
-void StatementPrinter::declare_pointers(const std::vector<Item>& items, std::set<int>& declared) {
+void StatementPrinter::declare_pointers(const std::vector<Item>& items) {
   const Places& places = function_.places;
   const auto open = [&](const std::string& variable) { return variable.empty() || open_.ranges.contains(variable); };
   std::set<int> wanted;
   for (const Item& item : items) {
     const bool guard = std::holds_alternative<Guard>(item.node->is);
-    for (const int p : item.pointers)
-      if (!guard && !declared.contains(p) && open(places.pointers[static_cast<std::size_t>(p)].variable))
-        wanted.insert(p);
+    for (const int p : item.pointers) {
+      const Pointer& pointer = places.pointers[static_cast<std::size_t>(p)];
+      if (!guard && !pointer.row && !pointers_.contains(p) && open(pointer.variable)) wanted.insert(p);
+    }
   }
-  for (const int p : wanted) {
-    const Pointer& pointer = places.pointers[static_cast<std::size_t>(p)];
-    declared.insert(p);
-    const std::string base = pointer.parent < 0 ? places.buffers[pointer.buffer.index()]
-                                                : places.pointers[static_cast<std::size_t>(pointer.parent)].name;
-    out_.line(fmt::format("{} const {} = {};", pointer_type(pointer.buffer), pointer.name,
-                          place_.sum(base, pointer.offset, open_.ranges)));
-  }
+  for (const int p : wanted) declare_pointer(p);
+}
+
+void StatementPrinter::declare_pointer(int number) {
+  const Places& places = function_.places;
+  const Pointer& pointer = places.pointers[static_cast<std::size_t>(number)];
+  pointers_.insert(number);
+  const std::string base = pointer.parent < 0 ? places.buffers[pointer.buffer.index()]
+                                              : places.pointers[static_cast<std::size_t>(pointer.parent)].name;
+  out_.line(fmt::format("{} const {} = {};", pointer_type(pointer.buffer), pointer.name,
+                        place_.sum(base, pointer.offset, open_.ranges)));
 }
 
 std::string StatementPrinter::pointer_type(BufferId id) const {
@@ -100,6 +104,8 @@ std::string StatementPrinter::pointer_type(BufferId id) const {
 }
 
 void StatementPrinter::call(const Call& call, const Item& item, const std::set<int>& fresh) {
+  for (const int p : item.pointers)  // parents before children
+    if (function_.places.pointers[static_cast<std::size_t>(p)].row && !pointers_.contains(p)) declare_pointer(p);
   state_.before_call(item, call);
   const Instruction& instruction = function_.model.instruction(call.instruction);
   const Dialect* dialect = function_.dialect;

@@ -45,7 +45,7 @@ class StatementPrinter {
   StatementPrinter(const StatementPrinter&) = delete;
   StatementPrinter& operator=(const StatementPrinter&) = delete;
 
-  /// `fresh`: variables that the item is the first to use.
+  /// `fresh`: variables that the item is the first to use. Declares pointers of rows that it is the first to use, too.
   void call(const Call& call, const Item& item, const std::set<int>& fresh);
   void element(const Element& element, const Item& item, const std::set<int>& fresh);
   /// The place that an element statement writes.
@@ -65,12 +65,15 @@ class StatementPrinter {
   void declare(const std::set<int>& variables);
   /// A pointer is declared in the outermost block with its loop variable and an unguarded use: a pointer used under
   /// guards only is computed behind the guard, where it is inside the buffer.
-  void declare_pointers(const std::vector<Item>& items, std::set<int>& declared);
+  void declare_pointers(const std::vector<Item>& items);
+  /// Those that are declared here, which leave with their block.
+  std::set<int>& pointers() { return pointers_; }
 
   const PlaceText& places() const { return place_; }
   ProgramState& state() { return state_; }
 
  private:
+  void declare_pointer(int number);
   std::string block_of(const Word& word);
   std::string element_place(const Place& place);
   std::string value_at(const Place& place) { return place_.value(place, element_place(place)); }
@@ -85,7 +88,8 @@ class StatementPrinter {
   PlaceText place_;
   CallContext context_;
   ProgramState state_;
-  std::string target_;  ///< of element statements; empty: their own place
+  std::set<int> pointers_;  ///< that are declared
+  std::string target_;      ///< of element statements; empty: their own place
 };
 
 }  // namespace isamap
