@@ -172,9 +172,7 @@ void fuse_innermost(Lowering& lowering, PerfectNest& nest) {
   visit_elements(nest.body, [&](AffineExpr& e) { e = simplify(substitute(e, by), lowering.ranges); });
 }
 
-bool divides_innermost(const Lowering& lowering, const PerfectNest& nest) {
-  std::vector<AffineExpr> numbers;
-  computed_numbers(lowering, nest.body, numbers);
+bool divides_innermost(const std::vector<AffineExpr>& numbers, const PerfectNest& nest) {
   return std::any_of(numbers.begin(), numbers.end(), [&](const AffineExpr& e) {
     return std::any_of(e.terms().begin(), e.terms().end(), [&](const AffineTerm& term) {
       const FloorDiv* const by = division(term);
@@ -183,20 +181,50 @@ bool divides_innermost(const Lowering& lowering, const PerfectNest& nest) {
   });
 }
 
-std::optional<Nodes> split_nest(Lowering& lowering, const Node& node) {
-  auto nest = perfect_nest(node);
-  if (!nest || !divides_innermost(lowering, *nest)) return std::nullopt;
-  for (;;) {
-    const Loop& innermost = nest->loops.back();
+/// Can fusing loops leave divisions of the fused variable plus a constant alone? A numerator with the innermost
+/// variable must run along the loops as far out as it has variables: of t = 80*a + b, (12*a + b)/17 is t/17 - 4*(t/80),
+/// as 12 = 80 modulo 17, and (3*a + b)/17 is no quotient of t. Variables of loops around the nest stay.
+bool may_fuse(const std::vector<AffineExpr>& numbers, const PerfectNest& nest) {
+  const auto runs_along = [&](const FloorDiv& by) {
+    AffineExpr left = *by.numerator;
+    std::int64_t step = 1;
+    for (auto loop = nest.loops.rbegin(); loop != nest.loops.rend() && !left.is_constant(); ++loop) {
+      const AffineExpr along = AffineExpr::dim(loop->variable);
+      const std::int64_t coefficient = left.coefficient(loop->variable);
+      if ((coefficient - step) % by.divisor != 0) return false;
+      left = left - coefficient * along;
+      step *= loop->trip;
+    }
+    return left.is_constant();
+  };
+  return std::all_of(numbers.begin(), numbers.end(), [&](const AffineExpr& e) {
+    return std::all_of(e.terms().begin(), e.terms().end(), [&](const AffineTerm& term) {
+      const FloorDiv* const by = division(term);
+      return by == nullptr || !by->numerator->is_linear() ||
+             by->numerator->coefficient(nest.loops.back().variable) == 0 || runs_along(*by);
+    });
+  });
+}
+
+/// Nothing: it stays as it is, and so do the nests in it, whose loops would be fused in the same way.
+std::optional<Nodes> split_nest(Lowering& lowering, PerfectNest& nest) {
+  std::vector<AffineExpr> numbers;
+  computed_numbers(lowering, nest.body, numbers);
+  if (!divides_innermost(numbers, nest)) return std::nullopt;
+  while (may_fuse(numbers, nest)) {
+    const Loop& innermost = nest.loops.back();
     LoopSplit whole(lowering, without_number(innermost.variable));
-    if (auto made = whole.split(nest->body, innermost.variable, innermost.trip)) {
-      for (std::size_t l = nest->loops.size() - 1; l-- > 0;)
-        made = loop_around(nest->loops[l].variable, nest->loops[l].trip, false, std::move(*made));
+    if (auto made = whole.split(nest.body, innermost.variable, innermost.trip)) {
+      for (std::size_t l = nest.loops.size() - 1; l-- > 0;)
+        made = loop_around(nest.loops[l].variable, nest.loops[l].trip, false, std::move(*made));
       return made;
     }
-    if (nest->loops.size() == 1) return std::nullopt;
-    fuse_innermost(lowering, *nest);
+    if (nest.loops.size() == 1) return std::nullopt;
+    fuse_innermost(lowering, nest);
+    numbers.clear();
+    computed_numbers(lowering, nest.body, numbers);
   }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -205,11 +233,15 @@ std::vector<Node> without_divisions(Lowering& lowering, std::vector<Node> nodes)
   Nodes made;
   for (Node& node : nodes) {
     const int variables = lowering.variables;
-    if (auto split = split_nest(lowering, node)) {
-      std::move(split->begin(), split->end(), std::back_inserter(made));
+    if (auto nest = perfect_nest(node)) {
+      if (auto split = split_nest(lowering, *nest)) {
+        std::move(split->begin(), split->end(), std::back_inserter(made));
+        continue;
+      }
+      lowering.variables = variables;
+      made.push_back(std::move(node));
       continue;
     }
-    lowering.variables = variables;
     if (auto* loop = std::get_if<Loop>(&node.is)) loop->body = without_divisions(lowering, std::move(loop->body));
     if (auto* guard = std::get_if<Guard>(&node.is)) {
       guard->then = without_divisions(lowering, std::move(guard->then));

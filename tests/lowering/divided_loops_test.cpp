@@ -109,6 +109,27 @@ TEST(DividedLoops, PeelStepsInFrontAndBehind) {
     }
 }
 
+/// (80*a + b)/17 is 4*a + (12*a + b)/17, a quotient of the fused variable all the same.
+TEST(DividedLoops, FuseWhereCoefficientsAgreeModuloTheDivisor) {
+  const HardwareModel model = machine("scalar_c");
+  CopyLoops copy(model);
+  const AffineExpr t = 80 * dim("a") + dim("b");
+  expect_no_divisions(copy, copy.around({{"a", 7}, {"b", 80}}, t, 221 * floordiv(t, 17) + mod(t, 17)));
+}
+
+/// No fusion makes these quotients of the fused variable: none is tried.
+TEST(DividedLoops, FuseNothingWhereADivisionWouldBeLeft) {
+  const HardwareModel model = machine("scalar_c");
+  const AffineExpr a = dim("a"), b = dim("b"), t = 80 * a + 20 * dim("c") + b;
+  for (const AffineExpr& divided : {3 * a + b, 80 * a + b, 2 * t}) {
+    CopyLoops copy(model);
+    const Node node = copy.around({{"a", 7}, {"c", 4}, {"b", 20}}, t, floordiv(divided, 17));
+    const std::size_t variables = copy.lowering.ranges.size();
+    EXPECT_EQ(without_divisions(copy.lowering, {node}), std::vector<Node>{node});
+    EXPECT_EQ(copy.lowering.ranges.size(), variables);
+  }
+}
+
 /// A border of fused dims: its conditions divide, too.
 TEST(DividedLoops, SplitTheConditionsOfBorders) {
   const HardwareModel model = machine("scalar_c");
