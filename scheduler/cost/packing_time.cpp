@@ -2,6 +2,7 @@
 #include "scheduler/cost/packing_time.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <set>
 
@@ -102,13 +103,17 @@ bool tests_divide(const Access& access, const Tensor& tensor, const Ranges& rang
 
 /// Cycles per element of a scalar loop that makes the copy, times the replication in the layout. Divisions by dims of
 /// outer loops are done once for each row of the innermost digit: of `[c, q]`, `X[c/4 + 34*(c%4),q]` is contiguous.
-/// Where dims of the innermost digit are divided, the loops that lowering makes say whether a division is left.
-double cycles_by_element(const ResolvedNest& view, const StagedTile& s, const std::vector<std::int64_t>& tile) {
+/// Where dims of the innermost digit are divided, the loops that lowering makes say whether a division is left: `made`.
+double cycles_by_element(const ResolvedNest& view, const StagedTile& s,
+                         const std::function<const std::optional<ScalarCopy>&()>& made) {
   const Access& access = access_of(view.statement, s.access);
   const AffineExpr offset =
       simplify(position(access.index, copied_tensor(view, s.access)), ranges_of(view.statement.domain));
   const TimingParameters& timing = view.model->timing;
-  const auto divided = [&] { return cycles_per_copied_element(view, s, tile).value_or(timing.copy_divided); };
+  const auto divided = [&] {
+    const std::optional<ScalarCopy>& copy = made();
+    return copy ? copy->each.value_or(timing.copy_divided) : timing.copy_divided;
+  };
   if (s.stage.layout.empty()) return offset.is_linear() ? timing.copy_contiguous : divided();
   Tiles whole;
   for (const Dim& dim : view.statement.domain.dims)
@@ -173,12 +178,15 @@ const PackedCopyFacts& copy_facts(const ResolvedNest& view, const StagedTile& s,
     return *all.front();
   }
   const auto move = move_of(view, s, tile);
-  PackedCopyFacts copy{s.access, s.parent < 0, tile, move ? move->cycles : cycles_by_element(view, s, tile), {}};
+  std::optional<std::optional<ScalarCopy>> lowered;
+  const auto made = [&]() -> const std::optional<ScalarCopy>& {
+    return lowered ? *lowered : lowered.emplace(scalar_copy(view, s, tile));
+  };
+  PackedCopyFacts copy{s.access, s.parent < 0, tile, move ? move->cycles : cycles_by_element(view, s, made), {}};
   const std::int64_t size = bytes(copied_tensor(view, s.access).dtype);
   add_loops(view, s, move && move->run * size < cache_line(*view.model), copy);
   if (!move && executes_a_stream(*view.model))
-    if (const auto by_elements = scalar_copy(view, s, copy.tile))
-      copy.filled = by_elements->filled, copy.drained = by_elements->drained;
+    if (const auto& by_elements = made()) copy.filled = by_elements->filled, copy.drained = by_elements->drained;
   return *all.emplace_back(std::make_unique<const PackedCopyFacts>(std::move(copy)));
 }
 

@@ -105,12 +105,10 @@ TileLayout tensor_of(const ResolvedNest& view, int access, Program& program) {
   return whole;
 }
 
-/// Of one copy in each direction; nothing: no scalar unit makes it.
-struct CopiesOfTile {
-  CopySums filled, drained;
-};
-std::optional<CopiesOfTile> copies_of_tile(const ResolvedNest& view, const StagedTile& s,
-                                           const std::vector<std::int64_t>& extents) {
+}  // namespace
+
+std::optional<ScalarCopy> scalar_copy(const ResolvedNest& view, const StagedTile& s,
+                                      const std::vector<std::int64_t>& extents) {
   if (s.parent >= 0 || s.memory != view.model->home()) return std::nullopt;
   Lowering lowering(*view.model);
   const Pairing pairing = pair(view.statement, view.instruction, view.mapping);
@@ -126,28 +124,15 @@ std::optional<CopiesOfTile> copies_of_tile(const ResolvedNest& view, const Stage
   ElementSum sum{lowering.program.buffers, element_cycles_of(view.model->timing)};
   const auto fill = transfer(lowering, copy);
   if (!fill) return std::nullopt;
-  CopiesOfTile found{sum.of(*fill), {}};
+  const CopySums filled = sum.of(*fill);
+  ScalarCopy found{filled.cycles, 0, {}};
+  if (filled.copied > 0) found.each = filled.copied_cycles / filled.copied;
   if (s.access > 0) return found;
   copy.into_inner = false;
   const auto drain = transfer(lowering, copy);
   if (!drain) return std::nullopt;
-  found.drained = sum.of(*drain);
+  found.drained = sum.of(*drain).cycles;
   return found;
-}
-
-}  // namespace
-
-std::optional<ScalarCopy> scalar_copy(const ResolvedNest& view, const StagedTile& s,
-                                      const std::vector<std::int64_t>& extents) {
-  const auto copies = copies_of_tile(view, s, extents);
-  return copies ? std::optional(ScalarCopy{copies->filled.cycles, copies->drained.cycles}) : std::nullopt;
-}
-
-std::optional<double> cycles_per_copied_element(const ResolvedNest& view, const StagedTile& s,
-                                                const std::vector<std::int64_t>& extents) {
-  const auto copies = copies_of_tile(view, s, extents);
-  if (!copies || copies->filled.copied == 0) return std::nullopt;
-  return copies->filled.copied_cycles / copies->filled.copied;
 }
 
 }  // namespace isamap
