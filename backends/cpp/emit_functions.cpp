@@ -182,8 +182,9 @@ class FunctionPrinter {
       for (const auto& known : numbers->constant_names) constant.insert(known.first);
     if (numbers != nullptr)
       for (const std::string& array : numbers->arrays) list += ", GrowingArray& " + array;
-    auto body =
-        print_body(nodes, {program_, model_, buffers_, constant, elements_, nullptr, numbers, around_.team}, names_);
+    auto body = print_body(
+        nodes, {program_, model_, buffers_, constant, elements_, nullptr, numbers, around_.team, around_.overlapping},
+        names_);
     if (!body) return body.diagnostics();
     std::string unused = silence(arguments, touched);
     if (numbers != nullptr)

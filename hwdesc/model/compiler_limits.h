@@ -14,6 +14,10 @@ inline constexpr std::int64_t steps_unrolled_by_compilers = 16;
 /// ... if its steps have at most so many calls together (GCC: max-completely-peeled-insns).
 inline constexpr std::int64_t calls_unrolled_by_compilers = 300;
 
+/// GCC copies a known number of bytes by moves that overlap, of up to so many where registers hold them. Where these
+/// are shorter it copies by 16 bytes.
+inline constexpr std::int64_t bytes_moved_at_once = 64;
+
 /// Steps of a window (`I[2*q + s]` along s) whose re-read values a register tile leaves room for. Windows of networks
 /// have one to seven steps. Along longer ones the tile takes the registers, and the printed program keeps compilers
 /// from holding the values (backends/cpp/function/register_hints.h).

@@ -47,6 +47,52 @@ TEST(ElementLoops, ComputeWhatTheStatementsSay) {
   expect_same(program, model);
 }
 
+std::size_t occurrences(const std::string& text, const std::string& word) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
+
+// Rows of more than half a register and less than one; of a half, of a whole and longer ones; of other steps and types.
+const std::string short_rows = R"(kernel rows
+tensor X: f32[5,40]
+tensor D: f64[5,9]
+tensor A: f32[5,9]
+tensor B: f32[5,15]
+tensor C: f64[5,7]
+tensor E: f32[5,8]
+tensor F: f32[5,16]
+tensor G: f32[5,17]
+tensor H: f32[5,11]
+tensor J: f64[5,7]
+tensor K: f32[5,11]
+s0: A[i,j] = X[i,j + 1] over i: 5, j: 9
+s1: B[i,j] = X[i,j + 2] over i: 5, j: 15
+s2: C[i,j] = D[i,j + 2] over i: 5, j: 7
+s3: E[i,j] = X[i,j] over i: 5, j: 8
+s4: F[i,j] = X[i,j] over i: 5, j: 16
+s5: G[i,j] = X[i,j] over i: 5, j: 17
+s6: H[i,j] = X[i,2*j] over i: 5, j: 11
+s7: J[i,j] = X[i,j] over i: 5, j: 7
+s8: K[i,j] = -X[i,j] over i: 5, j: 11
+)";
+
+TEST(ElementLoops, CopyShortRowsAsBlocks) {
+  const HardwareModel model = machine("x86_avx512");
+  const Program program = scalar_program(short_rows, model);
+  const std::string text = emit(program, model)->front().text;
+  EXPECT_EQ(occurrences(text, "__builtin_memcpy("), 3U) << text;
+  for (const char* row : {" 9 * sizeof(float)", " 15 * sizeof(float)", " 7 * sizeof(double)"})
+    EXPECT_EQ(occurrences(text, row), 1U) << row << text;
+  expect_same(program, model);
+}
+
+TEST(ElementLoops, CopyRowsElementByElementWhereRegistersAreShort) {
+  const HardwareModel model = machine("x86_avx2");
+  const std::string text = emit(scalar_program(short_rows, model), model)->front().text;
+  EXPECT_EQ(occurrences(text, "__builtin_memcpy("), 0U) << text;
+}
+
 /// Elements that are read and written, of all iterations.
 void run(const std::vector<Node>& nodes, std::map<std::string, std::int64_t>& at, std::set<std::string>& done) {
   for (const Node& node : nodes) {

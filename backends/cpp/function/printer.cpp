@@ -9,6 +9,7 @@
 #include "backends/cpp/function/declarations.h"
 #include "backends/cpp/function/hoist_guards.h"
 #include "backends/cpp/function/lane_loops.h"
+#include "backends/cpp/function/row_copies.h"
 #include "backends/cpp/function/scatter_loops.h"
 #include "backends/cpp/function/scatter_printer.h"
 #include "backends/cpp/function/statement_printer.h"
@@ -247,6 +248,7 @@ class Printer {
     const auto body = [&] { nested(item.body); };
     if (dialect_ == nullptr && (scatters_.print(loop, item, fresh, body) || lanes_.print(loop, item, fresh, body)))
       return;
+    if (const auto row = row_copy(loop, item, function_, statements_.places(), open_)) return line(*row);
     const auto unit = model_.find_unit(loop.unit);
     const std::string threads = unit && !divided_ ? model_.unit(*unit).threads.loop : "";
     if (!threads.empty() && team_) return print_share(loop, item, fresh);
@@ -372,7 +374,7 @@ class Printer {
 }  // namespace
 
 Result<FunctionBody> print_body(const std::vector<Node>& nodes, const BodyContext& context, Names names) {
-  const auto& [program, model, buffers, constant, elements, dialect, numbers, team] = context;
+  const auto& [program, model, buffers, constant, elements, dialect, numbers, team, overlapping] = context;
   auto expanded = expand(nodes, model, max_statements);
   if (!expanded) return expanded.diagnostics();
   if (dialect == nullptr) *expanded = scatter_loops_inward(hoist_guards(std::move(*expanded)), program, numbers);
@@ -382,7 +384,8 @@ Result<FunctionBody> print_body(const std::vector<Node>& nodes, const BodyContex
   Diagnostics diagnostics;
   const auto items = find_places(*expanded, {program, model, dialect != nullptr, names, diagnostics, numbers}, places);
   if (has_errors(diagnostics)) return diagnostics;
-  PrintedFunction function{program, model, dialect, constant, numbers, places, names, elements, diagnostics, {}};
+  PrintedFunction function{program, model,    dialect,     constant,    numbers, places,
+                           names,   elements, diagnostics, overlapping, {}};
   if (dialect == nullptr) function.hints = register_hints(items, places, program, model);
   Printer printer(function, team);
   printer.function(items);

@@ -33,6 +33,7 @@ struct BodyContext {
   const RuntimeNumbers* numbers = nullptr;  ///< null: there are none
   bool team =
       false;  ///< executed by all members of a team (backends/cpp/function/team.h); parallel loops are not marked
+  std::set<BufferId> overlapping = {};  ///< arguments that may have the storage of another one
 };
 
 /// The lines of a function body, indented by two spaces. `names`: reserved names.

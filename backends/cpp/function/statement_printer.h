@@ -25,6 +25,7 @@ struct PrintedFunction {
   Names& names;
   ElementText& elements;
   Diagnostics& diagnostics;
+  const std::set<BufferId>& overlapping;  ///< arguments that may have the storage of another one
   RegisterHints hints;
 };
 
