@@ -67,7 +67,7 @@ bool build(const Options& given, const ModelSizes& sizes, SizedModel& made, Exit
         sample.onnx.of_sizes = of_sizes;
         auto model = model_at(sample, all_sizes(sizes, symbols), &*made.machine);
         if (!model) return model;
-        return fitted_to(std::move(*model), *made.machine);
+        return fitted_to(std::move(*model), *made.machine, {options.strict_float, {}, true});
       });
   if (!sampled) return not_possible(sampled.diagnostics());
   made.sampled = std::move(*sampled);
@@ -165,7 +165,7 @@ SizedAnswer run_at(const Options& options, const ModelSizes& asked, const Bindin
   one.onnx.of_sizes = model.sampled->of_sizes;
   const Stopwatch watch;
   auto prepared = prepare(one, answer.code, &*model.machine, [&](const Model& imported) {
-    return fitted_to(imported, *model.machine, {options.strict_float, {}});
+    return fitted_to(imported, *model.machine, {options.strict_float, {}, true});
   });
   if (!prepared) {
     answer.fields = {{"exit", static_cast<int>(answer.code)}, {"correct", false}};

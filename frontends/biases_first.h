@@ -27,6 +27,8 @@ using FillsAccumulators = std::function<bool(DType)>;
 struct BiasOptions {
   bool strict_float = false;                 ///< sums of floats keep their order
   std::set<std::string> biases_behind = {};  ///< statements whose bias is added behind the sum, as before
+  /// Statements do not depend on how large extents are, so that a model has the same ones at all samples of its sizes.
+  bool of_all_sizes = false;
 };
 
 /// Models with recurrences are left as they are.

@@ -12,8 +12,6 @@
 namespace isamap {
 namespace {
 
-constexpr double least_points = 8;  ///< of one divisor: fewer do not pay for storing its reciprocal
-
 double points_of(const std::vector<Dim>& dims) {
   double points = 1;
   for (const Dim& dim : dims) points *= static_cast<double>(dim.extent);
@@ -45,7 +43,8 @@ bool is_a_step(const ScalarExpr& e) {
 
 class Hoisting {
  public:
-  Hoisting(Model model, const CyclesOfCall& cycles_of) : model_(std::move(model)), cycles_of_(cycles_of) {
+  Hoisting(Model model, const CyclesOfCall& cycles_of, double least_points)
+      : model_(std::move(model)), cycles_of_(cycles_of), least_points_(least_points) {
     for (const Tensor& tensor : kernel().tensors) names_.insert(tensor.name);
     for (const Computation& statement : kernel().statements) names_.insert(statement.name);
   }
@@ -134,7 +133,7 @@ class Hoisting {
       return true;
     }
     const std::vector<Dim> dims = linear::dims_of(of, divisor);
-    if (is_constant(of, divisor) || points_of(of.domain.dims) < least_points * points_of(dims)) return false;
+    if (is_constant(of, divisor) || points_of(of.domain.dims) < least_points_ * points_of(dims)) return false;
     return insert_reciprocal(s, divisor, dims);
   }
 
@@ -168,13 +167,14 @@ class Hoisting {
 
   Model model_;
   const CyclesOfCall& cycles_of_;
+  const double least_points_;
   std::set<std::string> names_;  ///< of tensors and statements
 };
 
 }  // namespace
 
-Model hoisted_divisors(Model model, const CyclesOfCall& cycles_of) {
-  return Hoisting(std::move(model), cycles_of).run();
+Model hoisted_divisors(Model model, const CyclesOfCall& cycles_of, double least_points) {
+  return Hoisting(std::move(model), cycles_of, least_points).run();
 }
 
 }  // namespace isamap

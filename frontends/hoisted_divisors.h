@@ -19,8 +19,11 @@ namespace isamap {
 /// compute all of it.
 using CyclesOfCall = std::function<std::optional<double>(const Computation&, const std::vector<Tensor>&)>;
 
-/// Divisors that at least eight points share, and those that are numbers, where the machine multiplies faster than it
+/// Points of one divisor: fewer do not pay for storing its reciprocal.
+constexpr double least_points_of_divisor = 8;
+
+/// Divisors that at least so many points share, and those that are numbers, where the machine multiplies faster than it
 /// divides. Statements of recurrences stay as they are.
-Model hoisted_divisors(Model model, const CyclesOfCall& cycles_of);
+Model hoisted_divisors(Model model, const CyclesOfCall& cycles_of, double least_points = least_points_of_divisor);
 
 }  // namespace isamap

@@ -98,6 +98,18 @@ bool extent_matters(const Kernel& kernel, std::size_t tensor, const std::set<std
   return false;
 }
 
+/// ": node 'n' (Op)" of the first statement that only one of them has.
+std::string first_difference(const Model& a, const Model& b) {
+  const auto &x = a.kernel.statements, &y = b.kernel.statements;
+  for (std::size_t s = 0; s < std::max(x.size(), y.size()); ++s) {
+    if (s < x.size() && s < y.size() && x[s].name == y[s].name) continue;
+    const Model& one = s < x.size() ? a : b;
+    const std::vector<std::string>& nodes = one.origins[s].nodes;
+    return ": " + (nodes.empty() ? one.kernel.statements[s].name : nodes.front());
+  }
+  return "";
+}
+
 std::optional<Diagnostic> different(const Model& a, const Model& b, const Bindings& at_a, const Bindings& at_b) {
   const bool alike =
       a.kernel.statements.size() == b.kernel.statements.size() && a.kernel.tensors.size() == b.kernel.tensors.size() &&
@@ -106,8 +118,9 @@ std::optional<Diagnostic> different(const Model& a, const Model& b, const Bindin
                    return x.name == y.name && x.shape.size() == y.shape.size() && x.constant == y.constant;
                  });
   if (alike) return std::nullopt;
-  return error(fmt::format("the model has other statements at {} than at {}", shown(at_a), shown(at_b)),
-               "bind a size with --sizes");
+  return error(fmt::format("the model has other statements at {} than at {}{}", shown(at_a), shown(at_b),
+                           first_difference(a, b)),
+               "bind a size with --sizes, or leave sizes that are like the former out of the range in --dims");
 }
 
 }  // namespace

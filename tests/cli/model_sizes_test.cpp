@@ -381,6 +381,16 @@ TEST_F(ModelSizes, RowsOfTwoSizesMayBeOneAxis) {
   codes_of_one_compilation(run("batch=2,seq=1..9", "seq=1,9"), 2);
 }
 
+/// Divisors that fewer than eight points share are no reciprocals in a model of one size: samples agree all the same.
+TEST_F(ModelSizes, StatementsDoNotDependOnTheLengthOfRows) {
+  using namespace onnx_bytes;
+  const Folder folder;
+  const std::string model =
+      folder.write("m.onnx", onnx_bytes::model(input_of_symbols("x", {"batch", "seq"}) + node("Softmax", {"x"}, "y") +
+                                               output("y", {unknown, unknown})));
+  codes_of_one_compilation(run_at_sizes(model, {"--dims", "batch=3,seq=6..9@9", "--sizes", "seq=6,7,8,9"}), 4);
+}
+
 /// A table for each of a batch, of which another size takes elements at places that are read: only the axis along which
 /// it is read so must be the same at all sizes.
 TEST_F(ModelSizes, TablesMayGrowAlongOtherAxesThanThatOfPlaces) {

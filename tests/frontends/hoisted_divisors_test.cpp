@@ -158,6 +158,18 @@ s1: B[i,j] = A[i,j] / d[i] over i: 3, j: 16
   EXPECT_EQ(render(verify(less.kernel)), "");
 }
 
+/// At samples of open sizes a row may be short; the program's statements are those of all of them.
+TEST(HoistedDivisors, ShortRowsAreHoistedWhereTheCallerSays) {
+  const Model model = model_of_lines(R"(kernel rows
+tensor E: f32[5,3]
+tensor L: f32[5]
+tensor Y: f32[5,3]
+s0: Y[i,j] = E[i,j] / L[i] over i: 5, j: 3
+)");
+  EXPECT_EQ(hoisted_divisors(model, slow_divider).kernel.statements.size(), 1u);
+  EXPECT_EQ(hoisted_divisors(model, slow_divider, 2).kernel.statements.size(), 2u);
+}
+
 TEST(HoistedDivisors, DivisorsOfFewPointsOrOfRoundedValuesStay) {
   const std::string kept =
       "s0: Y[i,j] = X[i,j] / L[i]\n"
