@@ -108,6 +108,7 @@ struct SymbolicModelProgram {
   std::vector<ArenaSlot> slots;
   std::vector<std::uint8_t> weights;
   bool strict_float = false;  ///< sums in the order of the statements
+  double start = 0;           ///< seconds in which all threads of a loop begin and are joined
 };
 
 /// The program whose buffers the arguments of a call are numbered by; null: loops.

@@ -15,6 +15,7 @@
 #include "frontends/layers.h"
 #include "frontends/lifted_sizes.h"
 #include "hwdesc/model/one_thread.h"
+#include "hwdesc/model/parallel_units.h"
 #include "isamap/compile.h"
 #include "support/stopwatch.h"
 #include "support/threads.h"
@@ -276,6 +277,8 @@ class SymbolicModelCompiler {
     made_.program.name = models_[0].kernel.name;
     made_.program.facts = sampled_.facts;
     made_.program.strict_float = options_.compile.strict_float;
+    if (const auto unit = threads_of_programs(machine_))
+      made_.program.start = machine_.unit(*unit).threads.start / machine_.clock_hz;
     std::vector<TensorData> constants = sampled_.constants;
     for (std::size_t t = 0; t < made_.plan.order.size() && t < constants.size(); ++t)
       if (models_[0].kernel.tensors[t].constant) constants[t] = in_order(constants[t], made_.plan.order[t]);

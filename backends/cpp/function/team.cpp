@@ -95,12 +95,15 @@ void isamap_wait_for_all(const isamap_member& member) {
 
 FUNCTION// The others, if they are awake, execute the parts of this call from here. To wait for them pays for as long as the part
 // takes with them. Those that were woken when the run began and found nothing to execute sleep again, so they are woken
-// here, too.
-void isamap_join(isamap_member& member, const void* call, int from, double seconds) {
+// here, too. A part that takes less than `start`, in which they would begin and be joined, is executed by one; `seconds`
+// is 0 where it is not known.
+void isamap_join(isamap_member& member, const void* call, int from, double seconds, double start = 0) {
   isamap_team* const team = member.team;
   if (member.members > 1 || team == nullptr || team->members < 2) return;
 #ifdef NAME_PROFILE  // what is verified and timed is executed by all
   for (; team->awake.load() + 1 < team->members; sched_yield()) isamap_change(team, team->word);
+#else
+  if (seconds > 0 && seconds < start) return;
 #endif
   if (team->awake.load() + 1 < team->members) {
     const double begun = isamap_clock(), longest = seconds < member.patience ? seconds : member.patience;

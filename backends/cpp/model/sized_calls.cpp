@@ -166,11 +166,34 @@ class SizedCalls {
     return fills.empty() ? "" : fmt::format("  if (from == 0 && {}.number == 0) {{\n{}  }}\n", member_name, fills);
   }
 
+  /// Predicted at the sizes of the call, in proportion to the points of its statements; empty: unknown.
+  std::string seconds_text(const SymbolicCall& call) const {
+    const SymbolicKernel& kernel = model_.programs[call.program].kernel;
+    double points = 0;  // at the sizes of the prediction
+    std::string text;
+    for (const SymbolicStatement& statement : kernel.statements) {
+      double of_statement = 1;
+      for (const AffineExpr& extent : statement.extents)
+        of_statement *= static_cast<double>(evaluate(extent, kernel.at));
+      points += of_statement;
+      text += (text.empty() ? "" : " + ") + count_text(statement.extents, names_.sizes);
+    }
+    if (call.seconds == 0 || points == 0) return "";
+    if (call.loop) text = fmt::format("({}) * ({})", text, affine_text(call.loop->steps, names_.sizes));
+    return fmt::format("{:.3g} * static_cast<double>({})", call.seconds / points, text);
+  }
+
+  std::string join_text(std::size_t c) const {
+    const std::string seconds = seconds_text(model_.calls[c]);
+    if (seconds.empty()) return fmt::format("  isamap_join({}, given, {}, 0);\n", member_name, c);
+    return fmt::format("  isamap_join({}, given, {}, {}, {:.3g});\n", member_name, c, seconds, model_.start);
+  }
+
   /// Of a team: the first call, and those where the other members may begin.
   std::string place_to_begin(std::size_t c, bool all) const {
     if (!team_ || (c > 0 && !all)) return "";
     std::string text = fmt::format("{}  case {}:\n", c > 0 ? "  [[fallthrough]];\n" : "", c);
-    if (all) text += fmt::format("  isamap_join({}, given, {}, {:.3g});\n", member_name, c, model_.calls[c].seconds);
+    if (all) text += join_text(c);
     return text;
   }
 
