@@ -126,10 +126,10 @@ Model fitted_to(Model model, const HardwareModel& machine, const BiasOptions& op
                                                     : computed_by_one(statement, tensors, machine);
   };
   model = inlined_producers(std::move(model), computes_whole, !options.strict_float);
-  constexpr double least_row = 2;  // samples have no smaller extents
+  constexpr double shared_at_all = 2;  // points of one divisor; rows of samples are no shorter
   if (!options.strict_float)
     model = hoisted_divisors(std::move(model), cycles_on(machine),
-                             options.of_all_sizes ? least_row : least_points_of_divisor);
+                             options.of_all_sizes ? shared_at_all : least_points_of_divisor);
   if (!is_command_stream(machine)) return model;
   model = biases_first(
       std::move(model), [&](DType type) { return fills_accumulators(machine, type); }, options);

@@ -15,17 +15,10 @@ namespace {
 /// By extent, the inner factor: axes of one extent are divided alike, so that dims along several of them agree.
 using Factors = std::map<std::int64_t, std::int64_t>;
 
-/// Every subscript of a statement, those of its write included.
-template <class Visit>
-void for_each_access(const Computation& s, const Visit& visit) {
+template <class Statement, class Visit>  // a Computation, const or not
+void for_each_access(Statement& s, const Visit& visit) {
   visit(s.write);
-  for (const Access& read : s.reads) visit(read);
-}
-
-template <class Visit>
-void for_each_access(Computation& s, const Visit& visit) {
-  visit(s.write);
-  for (Access& read : s.reads) visit(read);
+  for (auto& read : s.reads) visit(read);
 }
 
 bool divides(std::int64_t factor, std::int64_t extent) { return factor > 1 && factor < extent && extent % factor == 0; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops of element statements as they are printed: in lanes, in tiles, between borders. What they compute is the same.
 
+#include "backends/cpp/emit_functions.h"
 #include "backends/cpp/function/tile_copies.h"
 #include "isamap/scheduler.h"
 #include "tests/backends/support.h"
@@ -91,6 +92,22 @@ TEST(ElementLoops, CopyRowsElementByElementWhereRegistersAreShort) {
   const HardwareModel model = machine("x86_avx2");
   const std::string text = emit(scalar_program(short_rows, model), model)->front().text;
   EXPECT_EQ(occurrences(text, "__builtin_memcpy("), 0U) << text;
+}
+
+TEST(ElementLoops, CopyRowsElementByElementWhereArgumentsMayOverlap) {
+  const HardwareModel model = machine("x86_avx512");
+  const Program program = scalar_program(short_rows, model);
+  const auto copies = [&](const std::set<BufferId>& overlapping) {
+    Surroundings around;
+    around.overlapping = overlapping;
+    const auto unit = print_functions(program, model, "rows", "static", around);
+    EXPECT_TRUE(unit) << render(unit.diagnostics());
+    return occurrences(unit ? unit->text : "", "__builtin_memcpy(");
+  };
+  std::set<BufferId> all;
+  for (std::size_t b = 0; b < program.buffers.size(); ++b) all.insert(make_id<BufferId>(b));
+  EXPECT_EQ(copies({}), 3U);
+  EXPECT_EQ(copies(all), 0U);
 }
 
 /// Elements that are read and written, of all iterations.

@@ -376,9 +376,11 @@ int main() {
     isamap_member member = isamap_take(&team);
     usleep(20000);  // longer than the other waits actively
     wait_until_asleep(team);
+    isamap_join(member, nullptr, 0, 1e-6, 2e-6);  // takes less than to begin it
+    if (member.members != 1) return 1;
     for (const double end = isamap_clock() + 10; member.members < 2 && isamap_clock() < end;) {  // a part after another
       member.patience = 100e-6;
-      isamap_join(member, nullptr, 0, 100e-6);
+      isamap_join(member, nullptr, 0, 100e-6, 2e-6);
     }
     execute(nullptr, member, 0);
     isamap_release(member);

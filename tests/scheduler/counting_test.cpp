@@ -129,22 +129,25 @@ TEST(Counting, RoomOfDigits) {
   has({floordiv(k, 32), mod(floordiv(k, 2), 16), mod(k, 2)}, 40, 2, 64);
 }
 
+/// The only nest is these lines.
+Schedule schedule_on_npu16(const Kernel& kernel, const std::string& lines) {
+  const auto schedule = parse_schedule("schedule: s\nkernel: " + kernel.name + "\ntarget: npu16\nnest:\n" + lines,
+                                       "s.yaml", kernel, machine("npu16"));
+  EXPECT_TRUE(schedule) << render(schedule.diagnostics());
+  return *schedule;
+}
+
 TEST(Counting, TilesAlongADimAreWholeAndShortOnes) {
   const Kernel kernel = formula("Y[i] += X[i,k]", "i=37,k=5", "X=s16,Y=s32");
   const HardwareModel model = machine("npu16");
-  const auto schedule = parse_schedule("schedule: s\nkernel: " + kernel.name + R"(
-target: npu16
-nest:
-  - for i by 16
+  const Schedule schedule = schedule_on_npu16(kernel, R"(  - for i by 16
   - for k by 5
   - for i by 6
   - for i by 1
   - for k by 1
   - do s0 with scalar
-)",
-                                       "s.yaml", kernel, model);
-  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
-  const auto view = resolve(schedule->nests.front(), kernel, make_id<StatementId>(0), model);
+)");
+  const auto view = resolve(schedule.nests.front(), kernel, make_id<StatementId>(0), model);
   ASSERT_TRUE(view) << render(view.diagnostics());
   const TileCounts counts(*view);
   const auto along = [&](int dim, int loops) {
@@ -165,19 +168,14 @@ nest:
 TEST(Counting, RoomOfATileIsThatOfItsBuffer) {
   const HardwareModel model = machine("npu16");
   const Kernel kernel = formula("Y[k] = X[k] + 1", "k=5", "X=s32,Y=s32");
-  const auto schedule = parse_schedule("schedule: s\nkernel: " + kernel.name + R"(
-target: npu16
-nest:
-  - stage X in dram as [k%2, k/16, k/2%8]
+  const Schedule schedule = schedule_on_npu16(kernel, R"(  - stage X in dram as [k%2, k/16, k/2%8]
   - for k by 1
   - do s0 with scalar
-)",
-                                       "s.yaml", kernel, model);
-  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
-  const auto view = resolve(schedule->nests.front(), kernel, make_id<StatementId>(0), model);
+)");
+  const auto view = resolve(schedule.nests.front(), kernel, make_id<StatementId>(0), model);
   ASSERT_TRUE(view) << render(view.diagnostics());
   EXPECT_EQ(TileCounts(*view).padded_tile(1, 0, view->stages.front().facts->by_dim_of(1)), 16);
-  const auto program = lower(*schedule, kernel, model);
+  const auto program = lower(schedule, kernel, model);
   ASSERT_TRUE(program) << render(program.diagnostics());
   const auto copy = std::find_if(program->buffers.begin(), program->buffers.end(),
                                  [](const Buffer& b) { return b.layout_text == "[k%2, k/16, k/2%8]"; });
